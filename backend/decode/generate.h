@@ -1,0 +1,50 @@
+// Plain greedy decoding and the DFlash2 round over one session.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backend/decode/generation.h"
+#include "backend/model/weights.h"
+
+namespace warmleg::decode {
+
+struct Options {
+  int64_t max_new_tokens = 0;
+  bool ignore_eos = false;  // stop tokens do not end the output
+  int block_size = 0;       // rows of a verify block; 0: the draft's; 1: plain decoding
+  vt::Precision precision = vt::Precision::exact;  // of the prefill
+  bool record_margins = false;
+  // Replaces the drafted tokens of a round before they are verified (tests, forced accept patterns).
+  std::function<void(int64_t round, std::span<int32_t> drafted)> redraft;
+  // Polled between steps; true ends the generation early by throwing Interrupted.
+  std::function<bool()> interrupted;
+};
+
+struct Interrupted : std::exception {};
+
+// Device state of one sequence at a time: KV cache, recurrent and convolution states, taps, the draft's
+// context. Buffers are kept for the next prompt; states are reset.
+class Session {
+ public:
+  // `draft` may be null: plain decoding only. Both outlive the session. capacity: prompt + max_new_tokens at
+  // most.
+  Session(const model::TargetWeights& target, const model::DraftWeights* draft, int64_t capacity);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // Throws vt::InputError on an empty prompt, an id outside the vocabulary, a prompt + max_new_tokens beyond
+  // the capacity or the model's positions, a block size above the draft's or vt::kMaxRows.
+  Generation Plain(std::span<const int32_t> prompt, const Options& options);
+  Generation DFlash2(std::span<const int32_t> prompt, const Options& options);
+
+  struct Impl;
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace warmleg::decode

@@ -1,0 +1,26 @@
+// The two kinds of failure a caller tells apart. Exit codes of the program follow from the type.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace vt {
+
+// Bad input or wrong usage: the message is one line that names what, where, the value, and what to do. Exit
+// code 2.
+struct InputError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// The machine will not do it: no such device, out of memory, a failed runtime call. Exit code 3.
+struct EnvironmentError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// The op exists but may not run here and now: no kernel on this device, capture of an unwarmed op. Exit
+// code 3.
+struct RefusedError : EnvironmentError {
+  using EnvironmentError::EnvironmentError;
+};
+
+}  // namespace vt

@@ -1,0 +1,317 @@
+// The ops of the plain and the DFlash2 chain: one argument struct each. The struct is the contract that the
+// CPU reference and every native kernel share.
+//
+// Rules for every kernel:
+//  - float32 arithmetic; weights are bf16 or f32 tensors, activations f32, ids and positions i32;
+//  - a row's result is bit-identical whatever the number of rows in the call (1..16): same tiles, same
+//  reduction order;
+//  - positions, slots and token ids are read from device memory, so that a captured graph replays at another
+//  position;
+//  - nothing allocates: temporary memory comes from the queue's scratch.
+//
+// "in place" tensors are read and written. Strided tensors are marked; all others are contiguous.
+// bytes() is the least that must move through device memory: each input read once, each output written once.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "backend/vt/tensor.h"
+
+namespace vt {
+
+#define WARMLEG_VT_OPS(X) \
+  X(Embedding)            \
+  X(RmsNorm)              \
+  X(AddRmsNorm)           \
+  X(MatMul)               \
+  X(SiluMul)              \
+  X(Positions)            \
+  X(Rope)                 \
+  X(Attention)            \
+  X(CausalConv1d)         \
+  X(GatedDeltaRule)       \
+  X(GatedRmsNorm)         \
+  X(SigmoidGate)          \
+  X(IndexSelect)          \
+  X(IndexCopy)            \
+  X(CopyRows)             \
+  X(DFlashGroupedConv)    \
+  X(DFlashBlockAttn)      \
+  X(TopKPairs)            \
+  X(SelectorEdges)        \
+  X(PathWalk)             \
+  X(ArgMax)               \
+  X(AcceptGreedy)
+
+enum class Op : uint8_t {
+#define WARMLEG_VT_OP_ENUM(name) name,
+  WARMLEG_VT_OPS(WARMLEG_VT_OP_ENUM)
+#undef WARMLEG_VT_OP_ENUM
+};
+#define WARMLEG_VT_OP_ONE(name) +1
+inline constexpr int kOps = 0 WARMLEG_VT_OPS(WARMLEG_VT_OP_ONE);
+#undef WARMLEG_VT_OP_ONE
+
+std::string_view Name(Op op);
+
+inline constexpr int kMaxRows =
+    16;  // rows of a verify block; up to here a row's result does not depend on the count
+
+// How MatMul treats its float32 activations when it has more than kMaxRows rows. Up to kMaxRows it is always
+// exact.
+enum class Precision : uint8_t { exact, bf16 };
+
+// out[r, :] = table[ids[r], :] * scale
+struct EmbeddingArgs {
+  static constexpr Op kOp = Op::Embedding;
+  Tensor table;  // [V, n] bf16 | f32
+  Tensor ids;    // [rows] i32
+  Tensor out;    // [rows, n] f32
+  float scale = 1;
+  int64_t bytes() const;
+};
+
+// out = x * rsqrt(mean(x^2) + eps) * (one_plus ? 1 + weight : weight), over the last dimension.
+struct RmsNormArgs {
+  static constexpr Op kOp = Op::RmsNorm;
+  Tensor x;       // [rows, n] or [rows, heads, n] f32, strided
+  Tensor weight;  // [n] bf16 | f32
+  Tensor out;     // as x, strided; may be x itself
+  float eps = 0;
+  bool one_plus = false;
+  int64_t bytes() const;
+};
+
+// h += delta; out = rmsnorm(h), as RmsNorm. One pass over the residual stream.
+struct AddRmsNormArgs {
+  static constexpr Op kOp = Op::AddRmsNorm;
+  Tensor h;       // [rows, n] f32, in place
+  Tensor delta;   // [rows, n] f32
+  Tensor weight;  // [n] bf16 | f32
+  Tensor out;     // [rows, n] f32; neither h nor delta. No data: only h is updated (weight is not read)
+  float eps = 0;
+  bool one_plus = false;
+  int64_t bytes() const;
+};
+
+// out = x w^T (+ bias)
+struct MatMulArgs {
+  static constexpr Op kOp = Op::MatMul;
+  Tensor x;     // [rows, k] f32, rows strided
+  Tensor w;     // [n, k] bf16 | f32
+  Tensor bias;  // [n] bf16 | f32, or no data
+  Tensor out;   // [rows, n] f32, rows strided
+  Precision precision = Precision::exact;
+  int64_t bytes() const;
+};
+
+// out[r, i] = silu(gate_up[r, i]) * gate_up[r, m + i]
+struct SiluMulArgs {
+  static constexpr Op kOp = Op::SiluMul;
+  Tensor gate_up;  // [rows, 2m] f32
+  Tensor out;      // [rows, m] f32
+  int64_t bytes() const;
+};
+
+// out[r] = start[0] + r
+struct PositionsArgs {
+  static constexpr Op kOp = Op::Positions;
+  Tensor start;  // [1] i32
+  Tensor out;    // [rows] i32
+  int64_t bytes() const;
+};
+
+// Half-split rotation of the first 2 * len(inv_freq) entries of each head, in place:
+// (a, b) -> (a cos - b sin, b cos + a sin), angle = float(position) * inv_freq[i], all float32.
+struct RopeArgs {
+  static constexpr Op kOp = Op::Rope;
+  Tensor x;          // [rows, heads, d] f32, strided, in place
+  Tensor positions;  // [rows] i32
+  Tensor inv_freq;   // [r / 2] f32
+  int64_t bytes() const;
+};
+
+// Causal softmax attention over the cache: row r sees keys 0..positions[r]. Query head i reads KV head i /
+// (nq / nkv).
+struct AttentionArgs {
+  static constexpr Op kOp = Op::Attention;
+  Tensor q;          // [rows, nq, d] f32, strided
+  Tensor k, v;       // [capacity, nkv, d] f32: the cache; the rows' own keys are already in it
+  Tensor positions;  // [rows] i32, ascending by one
+  Tensor out;        // [rows, nq, d] f32
+  float scale = 1;
+  int64_t bytes() const;  // counts the whole visible context at the capacity's worst case
+};
+
+// out[r, c] = silu(sum_j weight[c, j] * x[r - (K - 1) + j, c]); inputs before row 0 come from states[slot].
+// Afterwards slot r holds the last K - 1 inputs up to row r (keep_rows), or slot 0 those up to the last row.
+struct CausalConv1dArgs {
+  static constexpr Op kOp = Op::CausalConv1d;
+  Tensor x;                // [rows, C] f32, rows strided
+  Tensor weight;           // [C, K] bf16 | f32; the last tap is the current token
+  Tensor states;           // [slots, K - 1, C] f32, in place, oldest input first
+  Tensor slot;             // [1] i32: which slot holds the state before row 0
+  Tensor out;              // [rows, C] f32
+  bool keep_rows = false;  // needs rows <= slots
+  int64_t bytes() const;
+};
+
+// The gated delta rule, per value head with state S [dk, dv]; key head j serves value heads j*nv/nk ...
+//   q, k: x * rsqrt(sum x^2 + 1e-6) per head, q also / sqrt(dk)
+//   beta = sigmoid(b), g = -exp(a_log) * softplus(a + dt_bias)
+//   S *= exp(g); d = (v - S^T k) * beta; S += k d^T; out = S^T q
+// Slots as in CausalConv1d.
+struct GatedDeltaRuleArgs {
+  static constexpr Op kOp = Op::GatedDeltaRule;
+  Tensor q, k;     // [rows, nk, dk] f32, strided
+  Tensor v;        // [rows, nv, dv] f32, strided
+  Tensor a, b;     // [rows, nv] f32, rows strided
+  Tensor a_log;    // [nv] bf16 | f32
+  Tensor dt_bias;  // [nv] bf16 | f32
+  Tensor states;   // [slots, nv, dk, dv] f32, in place
+  Tensor slot;     // [1] i32
+  Tensor out;      // [rows, nv, dv] f32
+  bool keep_rows = false;
+  int64_t bytes() const;
+};
+
+// out = weight * rmsnorm(x) * silu(z), over the last dimension.
+struct GatedRmsNormArgs {
+  static constexpr Op kOp = Op::GatedRmsNorm;
+  Tensor x;       // [rows, heads, d] f32
+  Tensor z;       // [rows, heads, d] f32, strided
+  Tensor weight;  // [d] bf16 | f32
+  Tensor out;     // [rows, heads, d] f32; may be x itself
+  float eps = 0;
+  int64_t bytes() const;
+};
+
+// x *= sigmoid(gate)
+struct SigmoidGateArgs {
+  static constexpr Op kOp = Op::SigmoidGate;
+  Tensor x;     // [rows, heads, d] f32, in place
+  Tensor gate;  // [rows, heads, d] f32, strided
+  int64_t bytes() const;
+};
+
+// out[r, :] = src[index[r], :]
+struct IndexSelectArgs {
+  static constexpr Op kOp = Op::IndexSelect;
+  Tensor src;    // [m, n] f32 | bf16 | i32
+  Tensor index;  // [rows] i32
+  Tensor out;    // [rows, n], dtype of src
+  int64_t bytes() const;
+};
+
+// dst[index[r], :] = src[r, :]
+struct IndexCopyArgs {
+  static constexpr Op kOp = Op::IndexCopy;
+  Tensor src;    // [rows, n] f32, rows strided
+  Tensor index;  // [rows] i32, no value twice
+  Tensor dst;    // [m, n] f32, in place
+  int64_t bytes() const;
+};
+
+// dst = src; either may have strided rows.
+struct CopyRowsArgs {
+  static constexpr Op kOp = Op::CopyRows;
+  Tensor src;  // [rows, n] or [n], f32 | i32, rows strided
+  Tensor dst;  // as src
+  int64_t bytes() const;
+};
+
+// out[i, c] = sum_t (base[side, t, c] + delta[i, side, t, c / group]) * y[i - t, c] (+ residual[i, c]);
+// rows before the block are 0.
+struct DFlashGroupedConvArgs {
+  static constexpr Op kOp = Op::DFlashGroupedConv;
+  Tensor y;         // [rows, h] f32
+  Tensor base;      // [2, taps, h] bf16 | f32
+  Tensor delta;     // [rows, 2, taps, h / group] f32
+  Tensor residual;  // [rows, h] f32, or no data; may be out itself
+  Tensor out;       // [rows, h] f32; not y
+  int side = 0;     // 0 before the mixer, 1 after it
+  int64_t bytes() const;
+};
+
+// Attention of one draft block over the context before it and over itself.
+// With p = start[0], query i at p + i: context key j < p is visible when window == 0 or p + i - j < window;
+// block key m when (not causal or m <= i) and (window == 0 or |i - m| < window).
+struct DFlashBlockAttnArgs {
+  static constexpr Op kOp = Op::DFlashBlockAttn;
+  Tensor q;                 // [rows, nq, d] f32, strided
+  Tensor k_block, v_block;  // [rows, nkv, d] f32, strided
+  Tensor k_ctx, v_ctx;      // [capacity, nkv, d] f32; paged: [pages * page_size, nkv, d]
+  Tensor pages;             // [n] i32: logical page i stands at physical page pages[i]; no data: contiguous
+  Tensor start;             // [1] i32: number of context rows, position of row 0
+  Tensor out;               // [rows, nq, d] f32
+  float scale = 1;
+  bool causal = false;
+  int window = 0;     // 0: the whole context
+  int page_size = 0;  // rows a page, when pages has data
+  int64_t bytes() const;
+};
+
+// z = x * multiplier, then softcap > 0: tanh(z / softcap) * softcap; the k largest in descending order, ties
+// to the lower id.
+struct TopKPairsArgs {
+  static constexpr Op kOp = Op::TopKPairs;
+  Tensor x;       // [rows, V] f32, rows strided
+  Tensor values;  // [rows, k] f32
+  Tensor ids;     // [rows, k] i32
+  float multiplier = 1;
+  float softcap = 0;  // 0: off
+  int64_t bytes() const;
+};
+
+// edges[t, i, j] = values[t, j] + sum_r P[a, r] * hidden[t, r] * S[ids[t, j], r] with a = ids[t - 1, i]; t =
+// 0: a = anchor[0], in edges[0, 0, :] alone (the other i of t = 0 are not written).
+struct SelectorEdgesArgs {
+  static constexpr Op kOp = Op::SelectorEdges;
+  Tensor values;       // [rows, k] f32: unary logits of the candidates
+  Tensor ids;          // [rows, k] i32
+  Tensor hidden;       // [rows, r] f32: hidden_projection applied
+  Tensor predecessor;  // P: [V, r] bf16 | f32
+  Tensor successor;    // S: [V, r] bf16 | f32
+  Tensor anchor;       // [1] i32
+  Tensor edges;        // [rows, k, k] f32
+  int64_t bytes() const;
+};
+
+// Greedy walk: at each row the best edge from the candidate chosen before (ties: lower rank, that is the
+// candidate earlier in ids); drafted[t] is its token.
+struct PathWalkArgs {
+  static constexpr Op kOp = Op::PathWalk;
+  Tensor edges;    // [rows, k, k] f32
+  Tensor ids;      // [rows, k] i32
+  Tensor drafted;  // [rows] i32
+  int64_t bytes() const;
+};
+
+// out[r] = index of the largest x[r, :], ties to the lowest.
+struct ArgMaxArgs {
+  static constexpr Op kOp = Op::ArgMax;
+  Tensor x;    // [rows, V] f32, rows strided
+  Tensor out;  // [rows] i32
+  int64_t bytes() const;
+};
+
+// The end of a greedy round. accepted = how many drafts equal the target's argmax before the first that does
+// not; the new tokens are those drafts and the target's next token, cut at `limit` positions and then after
+// the first stop token.
+//   position += emitted; slot = emitted - 1; newest = last new token
+//   result = [accepted, emitted, new tokens..., (rest untouched)]
+struct AcceptGreedyArgs {
+  static constexpr Op kOp = Op::AcceptGreedy;
+  Tensor block;     // [rows] i32: anchor, then the drafts
+  Tensor target;    // [rows] i32: the target's argmax of each row
+  Tensor stop_ids;  // [n] i32, or no data
+  Tensor limit;     // [1] i32: prompt + max_new_tokens; position + 1 < limit holds
+  Tensor position;  // [1] i32, in place: position of the anchor
+  Tensor slot;      // [1] i32, out
+  Tensor newest;    // [1] i32, out
+  Tensor result;    // [2 + kMaxRows] i32, out
+  int64_t bytes() const;
+};
+
+}  // namespace vt

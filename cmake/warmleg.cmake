@@ -1,0 +1,42 @@
+# How every library, program and test of the project is declared; each folder lists its own sources.
+
+add_library(warmleg_flags INTERFACE)
+target_include_directories(warmleg_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(warmleg_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wundef -Wnon-virtual-dtor -Woverloaded-virtual>)
+if(WARMLEG_WERROR)
+  target_compile_options(warmleg_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
+if(WARMLEG_SANITIZE)
+  target_compile_options(warmleg_flags INTERFACE -fsanitize=${WARMLEG_SANITIZE} -fno-omit-frame-pointer
+                                                 -fno-sanitize-recover=all)
+  target_link_options(warmleg_flags INTERFACE -fsanitize=${WARMLEG_SANITIZE})
+endif()
+
+# warmleg_library(NAME SOURCES a.cpp ... DEPS lib ...): a static library whose includes start at the repository root.
+function(warmleg_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC warmleg_flags ${ARG_DEPS})
+endfunction()
+
+# warmleg_program(NAME SOURCES ... DEPS ...): a program in the top of the build folder.
+function(warmleg_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE warmleg_flags ${ARG_DEPS})
+endfunction()
+
+# warmleg_test(NAME SOURCES ... DEPS ... [TIMEOUT s]): one GoogleTest program, one ctest entry of the same name, run in
+# the repository root (tests name their data relative to it).
+function(warmleg_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE warmleg_flags ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT})
+endfunction()
