@@ -13,6 +13,10 @@ if(WARMLEG_SANITIZE)
   target_link_options(warmleg_flags INTERFACE -fsanitize=${WARMLEG_SANITIZE})
 endif()
 
+if(WARMLEG_FUZZ)
+  target_compile_options(warmleg_flags INTERFACE -fsanitize=fuzzer-no-link)  # coverage in every library under test
+endif()
+
 # warmleg_library(NAME SOURCES a.cpp ... DEPS lib ...): a static library whose includes start at the repository root.
 function(warmleg_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
@@ -39,4 +43,14 @@ function(warmleg_test name)
     set(ARG_TIMEOUT 300)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
+# warmleg_fuzzer(NAME SOURCES ... DEPS ...): one libFuzzer program in fuzz/ of the build folder; scripts/fuzz runs every
+# program there, seeded from tests/fuzz/corpus/NAME.
+function(warmleg_fuzzer name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE warmleg_flags ${ARG_DEPS})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
 endfunction()
