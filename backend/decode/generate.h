@@ -1,6 +1,7 @@
 // Plain greedy decoding and the DFlash2 round over one session.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <span>
@@ -16,7 +17,8 @@ struct Options {
   bool ignore_eos = false;  // stop tokens do not end the output
   int block_size = 0;       // rows of a verify block; 0: the draft's; 1: plain decoding
   vt::Precision precision = vt::Precision::exact;  // of the prefill
-  bool record_margins = false;
+  bool record_margins = false;                     // plain decoding: fill Generation::margins (costs time)
+  int first_logits = 0;  // how many of the best logits after the prompt to report, at most 8
   // Replaces the drafted tokens of a round before they are verified (tests, forced accept patterns).
   std::function<void(int64_t round, std::span<int32_t> drafted)> redraft;
   // Polled between steps; true ends the generation early by throwing Interrupted.
@@ -24,6 +26,8 @@ struct Options {
 };
 
 struct Interrupted : std::exception {};
+
+class Chain;
 
 // Device state of one sequence at a time: KV cache, recurrent and convolution states, taps, the draft's
 // context. Buffers are kept for the next prompt; states are reset.
@@ -41,9 +45,11 @@ class Session {
   Generation Plain(std::span<const int32_t> prompt, const Options& options);
   Generation DFlash2(std::span<const int32_t> prompt, const Options& options);
 
-  struct Impl;
+  // Device state, for the sentinel and for tests.
+  Chain& chain();
 
  private:
+  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

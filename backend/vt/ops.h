@@ -309,7 +309,7 @@ struct AcceptGreedyArgs {
   Tensor limit;     // [1] i32: prompt + max_new_tokens; position + 1 < limit holds
   Tensor position;  // [1] i32, in place: position of the anchor
   Tensor slot;      // [1] i32, out
-  Tensor newest;    // [1] i32, out
+  Tensor newest;    // [1] i32, out; may be block's row 0: every input is read before anything is written
   Tensor result;    // [2 + kMaxRows] i32, out
   int64_t bytes() const;
 };

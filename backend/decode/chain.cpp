@@ -1,0 +1,242 @@
+#include "backend/decode/chain.h"
+
+#include <algorithm>
+
+#include "backend/vt/dispatch.h"
+
+namespace warmleg::decode {
+
+using vt::DType;
+using vt::kMaxRows;
+using vt::Run;
+using vt::Tensor;
+
+namespace {
+
+constexpr int kFirstLogits = 8;
+
+int64_t TapWidth(const model::DraftWeights* draft) {
+  return draft == nullptr ? 1 : static_cast<int64_t>(draft->config.tap_layers.size()) * draft->config.hidden;
+}
+
+int64_t Slots(const model::DraftWeights* draft) {
+  return draft == nullptr ? 1 : std::min<int64_t>(draft->config.block_size, kMaxRows);
+}
+
+}  // namespace
+
+Chain::Chain(const model::TargetWeights& target, const model::DraftWeights* draft, int64_t capacity)
+    : queue_(target.pool->backend().CreateQueue()),
+      target_(target, kPrefillChunk),
+      draft_(draft != nullptr ? std::make_unique<model::Draft>(*draft, target, kPrefillChunk) : nullptr),
+      state_(target.config, capacity, Slots(draft), target.pool->backend()),
+      draft_state_(draft != nullptr
+                       ? std::make_unique<model::DraftState>(draft->config, capacity, target.pool->backend())
+                       : nullptr),
+      pool_(target.pool->backend()) {
+  prompt_ids_ = pool_.New(DType::i32, {kPrefillChunk});
+  outcome_ = pool_.New(DType::i32, {2 + 2 * kMaxRows});
+  result_ = outcome_.Rows(0, 2 + kMaxRows);
+  block_ids_ = outcome_.Rows(2 + kMaxRows, kMaxRows);
+  mask_ids_ = pool_.New(DType::i32, {kMaxRows});
+  taps_ = pool_.New(DType::f32, {kPrefillChunk, TapWidth(draft)});
+  logits_ = pool_.New(DType::f32, {kMaxRows, target.config.vocab});
+  argmax_ = pool_.New(DType::i32, {kMaxRows});
+  const int64_t top = std::min<int64_t>(kFirstLogits, target.config.vocab);
+  top_values_ = pool_.New(DType::f32, {1, top});
+  top_ids_ = pool_.New(DType::i32, {1, top});
+  limit_ = pool_.New(DType::i32, {1});
+  stop_ids_ =
+      pool_.New(DType::i32, {std::max<int64_t>(1, static_cast<int64_t>(target.config.stop_ids.size()))});
+  start_ = pool_.New(DType::i32, {1});
+  if (draft != nullptr) {
+    const std::vector<int32_t> masks(kMaxRows, draft->config.mask_id);
+    backend().CopyIn(*queue_, mask_ids_.data, masks.data(), masks.size() * sizeof(int32_t));
+  }
+}
+
+void Chain::SetPosition(int64_t position) {
+  const auto value = static_cast<int32_t>(position);
+  backend().CopyIn(*queue_, state_.position.data, &value, sizeof value);
+}
+
+void Chain::ReadBack(const Tensor& t, void* host) {
+  backend().CopyOut(*queue_, host, t.data, static_cast<size_t>(t.bytes()));
+}
+
+void Chain::Begin(int64_t limit, std::span<const int32_t> stop_ids) {
+  state_.Reset(*queue_);
+  const auto value = static_cast<int32_t>(limit);
+  backend().CopyIn(*queue_, limit_.data, &value, sizeof value);
+  stop_count_ = static_cast<int64_t>(stop_ids.size());
+  if (stop_count_ > 0) backend().CopyIn(*queue_, stop_ids_.data, stop_ids.data(), stop_ids.size_bytes());
+}
+
+int32_t Chain::Prefill(std::span<const int32_t> prompt, vt::Precision precision, bool for_draft) {
+  for (size_t done = 0; done < prompt.size(); done += kPrefillChunk) {
+    const size_t rows = std::min<size_t>(kPrefillChunk, prompt.size() - done);
+    const auto n = static_cast<int64_t>(rows);
+    const bool last = done + rows == prompt.size();
+    backend().CopyIn(*queue_, prompt_ids_.data, prompt.data() + done, rows * sizeof(int32_t));
+    SetPosition(static_cast<int64_t>(done));
+    model::Target::Pass pass;
+    pass.ids = prompt_ids_.Rows(0, n);
+    pass.precision = precision;
+    if (last) pass.logits = logits_.Rows(0, 1);
+    if (for_draft) {
+      pass.taps = taps_.Rows(0, n);
+      pass.tap_layers = draft_->weights().config.tap_layers;
+    }
+    target_.Forward(*queue_, state_, pass);
+    if (for_draft) draft_->Append(*queue_, *draft_state_, pass.taps, state_.position, precision);
+  }
+  SetPosition(static_cast<int64_t>(prompt.size()));
+  Run(*queue_, vt::ArgMaxArgs{logits_.Rows(0, 1), argmax_.Rows(0, 1)});
+  Run(*queue_, vt::CopyRowsArgs{argmax_.Rows(0, 1), Anchor()});
+  int32_t token = 0;
+  ReadBack(Anchor(), &token);
+  return token;
+}
+
+void Chain::FirstLogits(int k, std::vector<int32_t>* ids, std::vector<float>* values) {
+  const auto n = static_cast<size_t>(std::min<int64_t>(k, top_ids_.dim(1)));
+  ids->resize(static_cast<size_t>(top_ids_.dim(1)));
+  values->resize(ids->size());
+  Run(*queue_, vt::TopKPairsArgs{logits_.Rows(0, 1), top_values_, top_ids_});
+  ReadBack(top_ids_, ids->data());
+  ReadBack(top_values_, values->data());
+  ids->resize(n);
+  values->resize(n);
+}
+
+void Chain::EnqueuePlainStep() {
+  model::Target::Pass pass;
+  pass.ids = Anchor();
+  pass.keep_rows = true;
+  pass.logits = logits_.Rows(0, 1);
+  target_.Forward(*queue_, state_, pass);
+  Run(*queue_, vt::ArgMaxArgs{pass.logits, argmax_.Rows(0, 1)});
+  Run(*queue_, vt::AcceptGreedyArgs{Anchor(), argmax_.Rows(0, 1),
+                                    stop_count_ > 0 ? stop_ids_.Rows(0, stop_count_) : Tensor{}, limit_,
+                                    state_.position, state_.slot, Anchor(), result_});
+}
+
+void Chain::EnqueueDraft(int width) {
+  Run(*queue_, vt::CopyRowsArgs{Anchor(), mask_ids_.Rows(0, 1)});
+  draft_->Block(*queue_, *draft_state_, mask_ids_.Rows(0, width), state_.position);
+}
+
+void Chain::EnqueueSelect(int width) { draft_->Select(*queue_, Anchor(), block_ids_.Rows(1, width - 1)); }
+
+void Chain::EnqueueVerify(int width) {
+  model::Target::Pass pass;
+  pass.ids = block_ids_.Rows(0, width);
+  pass.keep_rows = true;
+  pass.taps = taps_.Rows(0, width);
+  pass.tap_layers = draft_->weights().config.tap_layers;
+  pass.logits = logits_.Rows(0, width);
+  target_.Forward(*queue_, state_, pass);
+  Run(*queue_, vt::ArgMaxArgs{pass.logits, argmax_.Rows(0, width)});
+}
+
+void Chain::EnqueueCommit(int width) {
+  Run(*queue_, vt::CopyRowsArgs{state_.position, start_});
+  Run(*queue_, vt::AcceptGreedyArgs{block_ids_.Rows(0, width), argmax_.Rows(0, width),
+                                    stop_count_ > 0 ? stop_ids_.Rows(0, stop_count_) : Tensor{}, limit_,
+                                    state_.position, state_.slot, Anchor(), result_});
+  // All rows: those of rejected drafts lie beyond the new position and are written again before they are
+  // read.
+  draft_->Append(*queue_, *draft_state_, taps_.Rows(0, width), start_, vt::Precision::exact);
+}
+
+std::vector<int32_t> Chain::ReadDrafted(int width) {
+  std::vector<int32_t> drafted(static_cast<size_t>(width - 1));
+  ReadBack(block_ids_.Rows(1, width - 1), drafted.data());
+  return drafted;
+}
+
+void Chain::WriteDrafted(std::span<const int32_t> drafted) {
+  backend().CopyIn(*queue_, block_ids_.Rows(1, static_cast<int64_t>(drafted.size())).data, drafted.data(),
+                   drafted.size_bytes());
+}
+
+StepResult Chain::ReadResult(int width) {
+  std::array<int32_t, 2 + 2 * kMaxRows> host{};
+  ReadBack(outcome_, host.data());
+  StepResult result;
+  result.accepted = host[0];
+  const auto tokens = host.begin() + 2;
+  result.tokens.assign(tokens, tokens + host[1]);
+  const auto drafts = host.begin() + 2 + kMaxRows + 1;  // behind the anchor
+  result.drafted.assign(drafts, drafts + (width - 1));
+  return result;
+}
+
+float Chain::ReadMargin() {
+  std::vector<int32_t> ids;
+  std::vector<float> values;
+  FirstLogits(2, &ids, &values);
+  return values.size() > 1 ? values[0] - values[1] : 0.0F;
+}
+
+std::vector<Tensor> Chain::Saveable() {
+  std::vector<Tensor> all;
+  for (const auto* list : {&state_.conv, &state_.delta}) {
+    std::copy_if(list->begin(), list->end(), std::back_inserter(all),
+                 [](const Tensor& t) { return bool(t); });
+  }
+  all.push_back(state_.position);
+  all.push_back(state_.slot);
+  all.push_back(Anchor());
+  return all;
+}
+
+void Chain::Save() {
+  const std::vector<Tensor> all = Saveable();
+  if (saved_pool_ == nullptr) {
+    saved_pool_ = std::make_unique<vt::TensorPool>(backend());
+    for (const Tensor& t : all) saved_.push_back(saved_pool_->New(t.dtype, {t.count()}));
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    backend().Copy(*queue_, saved_[i].data, all[i].data, static_cast<size_t>(all[i].bytes()));
+  }
+}
+
+void Chain::Restore() {
+  const std::vector<Tensor> all = Saveable();
+  for (size_t i = 0; i < all.size(); ++i) {
+    backend().Copy(*queue_, all[i].data, saved_[i].data, static_cast<size_t>(all[i].bytes()));
+  }
+}
+
+StateDump Chain::DumpStates() {
+  StateDump dump;
+  int32_t position = 0;
+  int32_t slot = 0;
+  ReadBack(state_.position, &position);
+  ReadBack(state_.slot, &slot);
+  dump.covered = position;
+  const auto add = [&](const std::string& name, const Tensor& t) {
+    std::vector<float> host(static_cast<size_t>(t.count()));
+    ReadBack(t, host.data());
+    dump.tensors.emplace_back(name, std::move(host));
+  };
+  for (size_t i = 0; i < state_.k.size(); ++i) {
+    const std::string layer = "layer " + std::to_string(i);
+    if (state_.k[i]) {
+      add(layer + " k", state_.k[i].Rows(0, position));
+      add(layer + " v", state_.v[i].Rows(0, position));
+    } else {
+      add(layer + " conv", state_.conv[i].Rows(slot, 1));
+      add(layer + " delta", state_.delta[i].Rows(slot, 1));
+    }
+  }
+  for (size_t i = 0; draft_state_ != nullptr && i < draft_state_->k.size(); ++i) {
+    const std::string layer = "draft layer " + std::to_string(i);
+    add(layer + " k", draft_state_->k[i].Rows(0, position));
+    add(layer + " v", draft_state_->v[i].Rows(0, position));
+  }
+  return dump;
+}
+
+}  // namespace warmleg::decode

@@ -1,0 +1,210 @@
+#include "backend/model/target.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "backend/vt/dispatch.h"
+
+namespace warmleg::model {
+
+using vt::DType;
+using vt::Queue;
+using vt::Run;
+using vt::Tensor;
+
+namespace {
+
+constexpr bool kOnePlus = true;  // every norm of the target but the gated one has gain 1 + w
+
+int64_t ProjectionWidth(const TargetConfig& c, LayerType type) {
+  if (type == LayerType::full_attention) return 2 * c.heads * c.head_dim + 2 * c.kv_heads * c.head_dim;
+  return c.lin_channels() + c.lin_value_heads * c.lin_value_dim + 2 * c.lin_value_heads;
+}
+
+}  // namespace
+
+Tensor WorkView(const Tensor& flat, int64_t rows, int64_t width) {
+  return flat.Rows(0, rows * width).Reshape({rows, width});
+}
+
+Tensor UploadInvFreq(Queue& queue, vt::TensorPool& pool, double theta, int64_t dim) {
+  std::vector<float> host;
+  for (int64_t i = 0; i < dim / 2; ++i) {
+    // float32 in the exponent and the power, as the reference implementation computes it
+    const float exponent = static_cast<float>(2 * i) / static_cast<float>(dim);
+    host.push_back(1.0F / std::pow(static_cast<float>(theta), exponent));
+  }
+  const Tensor t = pool.New(DType::f32, {dim / 2});
+  pool.backend().CopyIn(queue, t.data, host.data(), host.size() * sizeof(float));
+  return t;
+}
+
+TargetState::TargetState(const TargetConfig& c, int64_t capacity_rows, int64_t slot_count,
+                         vt::Backend& backend)
+    : capacity(capacity_rows), slots(slot_count), pool(backend) {
+  for (const LayerType type : c.layers) {
+    const bool full = type == LayerType::full_attention;
+    k.push_back(full ? pool.New(DType::f32, {capacity, c.kv_heads, c.head_dim}) : Tensor{});
+    v.push_back(full ? pool.New(DType::f32, {capacity, c.kv_heads, c.head_dim}) : Tensor{});
+    conv.push_back(full ? Tensor{} : pool.New(DType::f32, {slots, c.conv_kernel - 1, c.lin_channels()}));
+    delta.push_back(full ? Tensor{}
+                         : pool.New(DType::f32, {slots, c.lin_value_heads, c.lin_key_dim, c.lin_value_dim}));
+  }
+  position = pool.New(DType::i32, {1});
+  slot = pool.New(DType::i32, {1});
+}
+
+void TargetState::Reset(Queue& queue) {
+  const auto zero = [&](const Tensor& t) {
+    if (t) pool.backend().Fill(queue, t.data, 0, static_cast<size_t>(t.bytes()));
+  };
+  // Slot 0 alone: the others are written before they are read.
+  for (const Tensor& t : conv) zero(t ? t.Rows(0, 1) : t);
+  for (const Tensor& t : delta) zero(t ? t.Rows(0, 1) : t);
+  zero(position);
+  zero(slot);
+}
+
+Target::Target(const TargetWeights& weights, int64_t max_rows)
+    : weights_(weights), max_rows_(max_rows), pool_(weights.pool->backend()) {
+  const TargetConfig& c = weights.config;
+  int64_t proj = 0;
+  for (const LayerType type : c.layers) proj = std::max(proj, ProjectionWidth(c, type));
+  const int64_t mixed = std::max(c.heads * c.head_dim, c.lin_value_heads * c.lin_value_dim);
+  h_ = pool_.New(DType::f32, {max_rows, c.hidden});
+  x_ = pool_.New(DType::f32, {max_rows, c.hidden});
+  out_ = pool_.New(DType::f32, {max_rows, c.hidden});
+  proj_ = pool_.New(DType::f32, {max_rows * proj});
+  conv_ = pool_.New(DType::f32, {max_rows * c.lin_channels()});
+  mixed_ = pool_.New(DType::f32, {max_rows * mixed});
+  gate_up_ = pool_.New(DType::f32, {max_rows, 2 * c.mlp});
+  act_ = pool_.New(DType::f32, {max_rows, c.mlp});
+  positions_ = pool_.New(DType::i32, {max_rows});
+  const auto queue = pool_.backend().CreateQueue();
+  inv_freq_ = UploadInvFreq(*queue, pool_, c.rope_theta, c.rotary_dim);
+  pool_.backend().Synchronize(*queue);
+}
+
+void Target::FullAttention(Queue& queue, const FullAttentionWeights& w, TargetState& state, size_t layer,
+                           int64_t rows, vt::Precision precision) {
+  const TargetConfig& c = weights_.config;
+  const int64_t q_width = c.heads * c.head_dim;
+  const int64_t kv_width = c.kv_heads * c.head_dim;
+  const Tensor qkv = WorkView(proj_, rows, 2 * q_width + 2 * kv_width);
+  Run(queue, vt::MatMulArgs{x_.Rows(0, rows), w.qkv, {}, qkv, precision});
+
+  const Tensor q_gate = qkv.Cols(0, 2 * q_width).SplitLast(c.heads, 2 * c.head_dim);
+  const Tensor q = q_gate.Cols(0, c.head_dim);
+  const Tensor gate = q_gate.Cols(c.head_dim, c.head_dim);
+  const Tensor k = qkv.Cols(2 * q_width, kv_width).SplitLast(c.kv_heads, c.head_dim);
+  const Tensor positions = positions_.Rows(0, rows);
+  Run(queue, vt::RmsNormArgs{q, w.q_norm, q, c.rms_eps, kOnePlus});
+  Run(queue, vt::RmsNormArgs{k, w.k_norm, k, c.rms_eps, kOnePlus});
+  Run(queue, vt::RopeArgs{q, positions, inv_freq_});
+  Run(queue, vt::RopeArgs{k, positions, inv_freq_});
+  Run(queue, vt::IndexCopyArgs{qkv.Cols(2 * q_width, kv_width), positions,
+                               state.k[layer].Reshape({state.capacity, kv_width})});
+  Run(queue, vt::IndexCopyArgs{qkv.Cols(2 * q_width + kv_width, kv_width), positions,
+                               state.v[layer].Reshape({state.capacity, kv_width})});
+
+  const Tensor mixed = WorkView(mixed_, rows, q_width);
+  const Tensor heads = mixed.SplitLast(c.heads, c.head_dim);
+  const float scale = 1.0F / std::sqrt(static_cast<float>(c.head_dim));
+  Run(queue, vt::AttentionArgs{q, state.k[layer], state.v[layer], positions, heads, scale});
+  Run(queue, vt::SigmoidGateArgs{heads, gate});
+  Run(queue, vt::MatMulArgs{mixed, w.o, {}, out_.Rows(0, rows), precision});
+}
+
+void Target::LinearAttention(Queue& queue, const LinearAttentionWeights& w, TargetState& state, size_t layer,
+                             int64_t rows, bool keep_rows, vt::Precision precision) {
+  const TargetConfig& c = weights_.config;
+  const int64_t key_width = c.lin_key_heads * c.lin_key_dim;
+  const int64_t value_width = c.lin_value_heads * c.lin_value_dim;
+  const int64_t channels = c.lin_channels();
+  const Tensor proj = WorkView(proj_, rows, channels + value_width + 2 * c.lin_value_heads);
+  Run(queue, vt::MatMulArgs{x_.Rows(0, rows), w.qkvzba, {}, proj, precision});
+
+  const Tensor mixed_in = WorkView(conv_, rows, channels);
+  Run(queue, vt::CausalConv1dArgs{proj.Cols(0, channels), w.conv, state.conv[layer], state.slot, mixed_in,
+                                  keep_rows});
+
+  const Tensor mixed = WorkView(mixed_, rows, value_width);
+  const Tensor heads = mixed.SplitLast(c.lin_value_heads, c.lin_value_dim);
+  vt::GatedDeltaRuleArgs rule;
+  rule.q = mixed_in.Cols(0, key_width).SplitLast(c.lin_key_heads, c.lin_key_dim);
+  rule.k = mixed_in.Cols(key_width, key_width).SplitLast(c.lin_key_heads, c.lin_key_dim);
+  rule.v = mixed_in.Cols(2 * key_width, value_width).SplitLast(c.lin_value_heads, c.lin_value_dim);
+  rule.b = proj.Cols(channels + value_width, c.lin_value_heads);
+  rule.a = proj.Cols(channels + value_width + c.lin_value_heads, c.lin_value_heads);
+  rule.a_log = w.a_log;
+  rule.dt_bias = w.dt_bias;
+  rule.states = state.delta[layer];
+  rule.slot = state.slot;
+  rule.out = heads;
+  rule.keep_rows = keep_rows;
+  Run(queue, rule);
+
+  const Tensor z = proj.Cols(channels, value_width).SplitLast(c.lin_value_heads, c.lin_value_dim);
+  Run(queue, vt::GatedRmsNormArgs{heads, z, w.norm, heads, c.rms_eps});
+  Run(queue, vt::MatMulArgs{mixed, w.out, {}, out_.Rows(0, rows), precision});
+}
+
+void Target::Mlp(Queue& queue, const TargetLayerWeights& w, int64_t rows, vt::Precision precision) {
+  const Tensor gate_up = gate_up_.Rows(0, rows);
+  const Tensor act = act_.Rows(0, rows);
+  Run(queue, vt::MatMulArgs{x_.Rows(0, rows), w.gate_up, {}, gate_up, precision});
+  Run(queue, vt::SiluMulArgs{gate_up, act});
+  Run(queue, vt::MatMulArgs{act, w.down, {}, out_.Rows(0, rows), precision});
+}
+
+void Target::Forward(Queue& queue, TargetState& state, const Pass& pass) {
+  const TargetConfig& c = weights_.config;
+  const int64_t rows = pass.ids.dim(0);
+  const Tensor h = h_.Rows(0, rows);
+  const Tensor x = x_.Rows(0, rows);
+  const Tensor out = out_.Rows(0, rows);
+
+  Run(queue, vt::EmbeddingArgs{weights_.embedding, pass.ids, h});
+  Run(queue, vt::PositionsArgs{state.position, positions_.Rows(0, rows)});
+  Run(queue, vt::RmsNormArgs{h, weights_.layers[0].norm1, x, c.rms_eps, kOnePlus});
+  for (size_t layer = 0; layer < c.layers.size(); ++layer) {
+    const TargetLayerWeights& w = weights_.layers[layer];
+    if (c.layers[layer] == LayerType::full_attention) {
+      FullAttention(queue, w.full, state, layer, rows, pass.precision);
+    } else {
+      LinearAttention(queue, w.linear, state, layer, rows, pass.keep_rows, pass.precision);
+    }
+    Run(queue, vt::AddRmsNormArgs{h, out, w.norm2, x, c.rms_eps, kOnePlus});
+    Mlp(queue, w, rows, pass.precision);
+    const bool last = layer + 1 == c.layers.size();
+    const Tensor& next = last ? weights_.norm : weights_.layers[layer + 1].norm1;
+    Run(queue, vt::AddRmsNormArgs{h, out, next, x, c.rms_eps, kOnePlus});
+    for (size_t i = 0; pass.taps && i < pass.tap_layers.size(); ++i) {
+      if (pass.tap_layers[i] != static_cast<int64_t>(layer)) continue;
+      Run(queue, vt::CopyRowsArgs{h, pass.taps.Cols(static_cast<int64_t>(i) * c.hidden, c.hidden)});
+    }
+  }
+  if (pass.logits) {
+    const int64_t n = pass.logits.dim(0);
+    Run(queue, vt::MatMulArgs{x.Rows(rows - n, n), weights_.head, {}, pass.logits, vt::Precision::exact});
+  }
+}
+
+uint64_t Target::StepBytes(int64_t context) const {
+  const TargetConfig& c = weights_.config;
+  uint64_t bytes = weights_.pool->bytes();
+  // one row of the embedding is read, not the table; a tied one is read whole as the head
+  if (!c.tied_head) bytes -= static_cast<uint64_t>(weights_.embedding.bytes());
+  for (const LayerType type : c.layers) {
+    if (type == LayerType::full_attention) {
+      bytes += static_cast<uint64_t>(2 * context * c.kv_heads * c.head_dim) * sizeof(float);
+    } else {
+      const int64_t state =
+          c.lin_value_heads * c.lin_key_dim * c.lin_value_dim + (c.conv_kernel - 1) * c.lin_channels();
+      bytes += static_cast<uint64_t>(2 * state) * sizeof(float);
+    }
+  }
+  return bytes;
+}
+
+}  // namespace warmleg::model

@@ -1,0 +1,76 @@
+// Forward pass of the Qwen3.5 text model over device state. Semantics: docs/models.md.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "backend/model/weights.h"
+#include "backend/vt/backend.h"
+#include "backend/vt/ops.h"
+
+namespace warmleg::model {
+
+// Device state of one sequence. Recurrent states have one slot per row of a verify block: committing a round
+// only moves `slot`, and rolling back is reading an earlier one.
+struct TargetState {
+  TargetState(const TargetConfig& config, int64_t capacity, int64_t slots, vt::Backend& backend);
+
+  int64_t capacity = 0;  // positions the KV cache holds
+  int64_t slots = 0;     // 1..vt::kMaxRows
+  // One entry a block; those of the other kind have no data.
+  std::vector<vt::Tensor> k, v;   // [capacity, kv_heads, head_dim]
+  std::vector<vt::Tensor> conv;   // [slots, conv_kernel - 1, lin_channels]
+  std::vector<vt::Tensor> delta;  // [slots, lin_value_heads, lin_key_dim, lin_value_dim]
+  vt::Tensor position;            // [1] i32: position of the next row 0
+  vt::Tensor slot;                // [1] i32: which slot holds the states before `position`
+  vt::TensorPool pool;
+
+  // Before the first token: position 0, slot 0, states zero.
+  void Reset(vt::Queue& queue);
+};
+
+class Target {
+ public:
+  // max_rows: rows of the longest Forward.
+  Target(const TargetWeights& weights, int64_t max_rows);
+
+  struct Pass {
+    vt::Tensor ids;          // [rows] i32
+    bool keep_rows = false;  // state after row r stays in slot r; otherwise only the last row's, in slot 0
+    vt::Tensor taps;         // [rows, tap_layers * hidden] f32 for the draft, or no data
+    std::vector<int64_t> tap_layers;  // blocks whose output goes to taps, in that order
+    vt::Tensor logits;                // [n, vocab] f32 for the last n rows, or no data
+    vt::Precision precision = vt::Precision::exact;
+  };
+  // Rows at positions state.position ..; does not move position or slot.
+  void Forward(vt::Queue& queue, TargetState& state, const Pass& pass);
+
+  const TargetWeights& weights() const { return weights_; }
+  // Bytes of one plain step that must be read or written at the least: weights once, states, the KV rows of
+  // `context`.
+  uint64_t StepBytes(int64_t context) const;
+
+ private:
+  void FullAttention(vt::Queue& queue, const FullAttentionWeights& w, TargetState& state, size_t layer,
+                     int64_t rows, vt::Precision precision);
+  void LinearAttention(vt::Queue& queue, const LinearAttentionWeights& w, TargetState& state, size_t layer,
+                       int64_t rows, bool keep_rows, vt::Precision precision);
+  void Mlp(vt::Queue& queue, const TargetLayerWeights& w, int64_t rows, vt::Precision precision);
+
+  const TargetWeights& weights_;
+  int64_t max_rows_;
+  vt::TensorPool pool_;
+  vt::Tensor h_, x_, out_;  // [max_rows, hidden]: residual stream, normed input, output of a mixer or the MLP
+  vt::Tensor proj_, conv_, mixed_;  // flat: fused projections, convolution output, attention output
+  vt::Tensor gate_up_, act_;        // [max_rows, 2 * mlp], [max_rows, mlp]
+  vt::Tensor positions_;            // [max_rows] i32
+  vt::Tensor inv_freq_;             // [rotary_dim / 2]
+};
+
+// theta^(-2i / dim) for i < dim / 2, as float32 on the device.
+vt::Tensor UploadInvFreq(vt::Queue& queue, vt::TensorPool& pool, double theta, int64_t dim);
+
+// The first rows * width elements of a flat work buffer as [rows, width].
+vt::Tensor WorkView(const vt::Tensor& flat, int64_t rows, int64_t width);
+
+}  // namespace warmleg::model
