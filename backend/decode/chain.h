@@ -83,8 +83,10 @@ class Chain {
   model::TargetState state_;
   std::unique_ptr<model::DraftState> draft_state_;
   vt::TensorPool pool_;
-  vt::Tensor prompt_ids_;            // [kPrefillChunk] i32
-  vt::Tensor block_ids_;             // [kMaxRows] i32: anchor (the newest token), then drafts
+  vt::Tensor prompt_ids_;  // [kPrefillChunk] i32
+  vt::Tensor outcome_;  // [2 + 2 * kMaxRows] i32: result_ and block_ids_ side by side, read back in one copy
+  vt::Tensor result_;   // [2 + kMaxRows] i32, of outcome_
+  vt::Tensor block_ids_;             // [kMaxRows] i32, of outcome_: anchor (the newest token), then drafts
   vt::Tensor mask_ids_;              // [kMaxRows] i32: anchor, then mask tokens
   vt::Tensor taps_;                  // [kPrefillChunk, tap_layers * hidden]
   vt::Tensor logits_;                // [kMaxRows, vocab]
@@ -92,7 +94,6 @@ class Chain {
   vt::Tensor top_values_, top_ids_;  // [1, 8]
   vt::Tensor limit_;                 // [1] i32
   vt::Tensor stop_ids_;              // [n] i32, of which the first stop_count_ count
-  vt::Tensor result_;                // [2 + kMaxRows] i32
   vt::Tensor start_;  // [1] i32: the round's first position, kept while Commit moves state_.position
   int64_t stop_count_ = 0;
   std::vector<int64_t> no_taps_;
