@@ -24,11 +24,14 @@ function(warmleg_library name)
   target_link_libraries(${name} PUBLIC warmleg_flags ${ARG_DEPS})
 endfunction()
 
-# warmleg_program(NAME SOURCES ... DEPS ...): a program in the top of the build folder.
+add_custom_target(programs)  # what scripts/run needs: every program, no test
+
+# warmleg_program(NAME SOURCES ... DEPS ...): a program in the top of the build folder, part of the target `programs`.
 function(warmleg_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE warmleg_flags ${ARG_DEPS})
+  add_dependencies(programs ${name})
 endfunction()
 
 # warmleg_test(NAME SOURCES ... DEPS ... [TIMEOUT s]): one GoogleTest program, one ctest entry of the same name, run in

@@ -3,8 +3,8 @@
 
 namespace vt::cpu {
 
-// Registers the cpu backend, its kernels as vt-native for device cpu, and the same kernels as the reference tier of every
-// other device. Idempotent and thread-safe.
+// Registers the cpu backend, its kernels as vt-native for device cpu, and the same kernels as the reference
+// tier of every other device. Idempotent and thread-safe.
 void Register();
 
 }  // namespace vt::cpu
