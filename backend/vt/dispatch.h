@@ -6,6 +6,7 @@
 #pragma once
 
 #include "backend/vt/backend.h"
+#include "backend/vt/check.h"
 #include "backend/vt/ops.h"
 
 namespace vt {
@@ -59,7 +60,9 @@ void RegisterReference(Kernel<Args> kernel) {
 template <class Args>
 class OpCall {
  public:
+  // Throws std::logic_error when the tensors do not fit the op (check.h).
   void operator()(Queue& queue, const Args& args) const {
+    Check(args);
     const auto kernel = internal::Select(Args::kOp, queue, &args, args.bytes());
     reinterpret_cast<Kernel<Args>>(kernel)(queue, args);
   }

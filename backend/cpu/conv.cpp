@@ -1,0 +1,90 @@
+// CausalConv1d with its state, and the draft's grouped convolution.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "backend/cpu/kernels.h"
+#include "backend/cpu/parallel.h"
+#include "backend/cpu/row_kernels.h"
+#include "backend/vt/check.h"
+
+namespace vt::cpu {
+
+namespace {
+
+constexpr int64_t kChannels = 64;  // channels a piece: their history stays on the stack
+
+float WeightAt(const Tensor& t, int64_t i) {
+  return t.dtype == DType::bf16 ? FromBf16(t.as<uint16_t>()[i]) : t.as<float>()[i];
+}
+
+// The K - 1 inputs before row 0 are copied first: slot `slot` may be overwritten by row `slot` on the way.
+void ConvChannels(const CausalConv1dArgs& args, int64_t slot, int64_t begin, int64_t n) {
+  const int64_t taps = args.weight.dim(1);
+  const int64_t kept = taps - 1;
+  const int64_t channels = args.x.dim(1);
+  float weight[kMaxConvTaps][kChannels];
+  float before[kMaxConvTaps][kChannels];
+  for (int64_t j = 0; j < taps; ++j) {
+    for (int64_t c = 0; c < n; ++c) weight[j][c] = WeightAt(args.weight, (begin + c) * taps + j);
+  }
+  for (int64_t j = 0; j < kept; ++j) {
+    std::copy_n(args.states.as<float>() + (slot * kept + j) * channels + begin, n, before[j]);
+  }
+  // input i counts from the oldest kept one
+  const auto input = [&](int64_t i) {
+    return i < kept ? before[i] : args.x.as<float>() + (i - kept) * args.x.step(0) + begin;
+  };
+  for (int64_t r = 0; r < args.x.dim(0); ++r) {
+    float* out = args.out.as<float>() + r * channels + begin;
+    std::fill_n(out, n, 0.0F);
+    for (int64_t j = 0; j < taps; ++j) {
+      const float* x = input(r + j);
+      for (int64_t c = 0; c < n; ++c) out[c] += weight[j][c] * x[c];
+    }
+    Rows().silu_mul(out, nullptr, out, n);
+    const bool last = r + 1 == args.x.dim(0);
+    if (!args.keep_rows && !last) continue;
+    float* state = args.states.as<float>() + (args.keep_rows ? r : 0) * kept * channels + begin;
+    for (int64_t j = 0; j < kept; ++j) std::copy_n(input(r + 1 + j), n, state + j * channels);
+  }
+}
+
+}  // namespace
+
+void CausalConv1d(Queue&, const CausalConv1dArgs& args) {
+  const int64_t slot = args.slot.as<int32_t>()[0];
+  if (slot < 0 || slot >= args.states.dim(0)) {
+    throw std::logic_error(fmt::format("op CausalConv1d: slot is {} of {}", slot, args.states.dim(0)));
+  }
+  const int64_t channels = args.x.dim(1);
+  ParallelFor((channels + kChannels - 1) / kChannels, args.x.count() * (args.weight.dim(1) + 4),
+              [&](int64_t i) {
+                ConvChannels(args, slot, i * kChannels, std::min(kChannels, channels - i * kChannels));
+              });
+}
+
+void DFlashGroupedConv(Queue&, const DFlashGroupedConvArgs& args) {
+  const int64_t rows = args.y.dim(0);
+  const int64_t h = args.y.dim(1);
+  const int64_t taps = args.base.dim(1);
+  const int64_t groups = args.delta.dim(3);
+  const int64_t group = h / groups;
+  ParallelFor(rows, rows * h * taps * 2, [&](int64_t i) {
+    const int64_t used = std::min(taps, i + 1);  // rows before the block are 0
+    for (int64_t g = 0; g < groups; ++g) {
+      for (int64_t c = g * group; c < (g + 1) * group; ++c) {
+        float sum = 0;
+        for (int64_t t = 0; t < used; ++t) {
+          const float delta = args.delta.as<float>()[((i * 2 + args.side) * taps + t) * groups + g];
+          sum += (WeightAt(args.base, (args.side * taps + t) * h + c) + delta) *
+                 args.y.as<float>()[(i - t) * h + c];
+        }
+        args.out.as<float>()[i * h + c] = sum + (args.residual ? args.residual.as<float>()[i * h + c] : 0.0F);
+      }
+    }
+  });
+}
+
+}  // namespace vt::cpu
