@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "backend/vt/error.h"
+#include "backend/vt/scratch.h"
 
 namespace vt {
 
@@ -57,6 +58,26 @@ MemoryKind MemoryKindFromEnvironment() {
 Buffer::~Buffer() {
   if (data_ != nullptr) backend_->FreeBytes(data_);
 }
+
+Queue::~Queue() { backend_.scratch().Release(*this); }
+
+void Queue::RecordCall(Op op, uint64_t bytes) {
+  for (Recording::Calls& row : recording_.calls) {
+    if (row.op != op) continue;
+    row.calls += 1;
+    row.bytes += bytes;
+    return;
+  }
+  recording_.calls.push_back({op, 1, bytes});
+}
+
+void Queue::RecordBuffer(std::shared_ptr<Buffer> buffer) {
+  auto& all = recording_.buffers;
+  if (std::find(all.begin(), all.end(), buffer) == all.end()) all.push_back(std::move(buffer));
+}
+
+Backend::Backend(Device device) : device_(device), scratch_(std::make_unique<ScratchTable>()) {}
+Backend::~Backend() = default;
 
 Buffer Backend::Alloc(size_t bytes) { return {*this, AllocBytes(std::max<size_t>(bytes, 1)), bytes}; }
 

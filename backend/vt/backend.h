@@ -13,11 +13,14 @@
 #include <vector>
 
 #include "backend/vt/device.h"
+#include "backend/vt/ops.h"
 #include "backend/vt/tensor.h"
 
 namespace vt {
 
 class Backend;
+class Buffer;
+class ScratchTable;
 
 // Where Alloc takes memory from. Only `device` is dereferenced by the device alone; there the reference tier
 // is off.
@@ -37,19 +40,36 @@ struct DeviceInfo {
   double peak_gb_s = 0;       // memory clock x bus width as the runtime states them; 0: unknown
 };
 
+// What a capturing queue collects for the graph that comes of it.
+struct Recording {
+  struct Calls {
+    Op op;
+    uint64_t calls;
+    uint64_t bytes;
+  };
+  std::vector<Calls> calls;                      // counted at each launch of the graph, not while capturing
+  std::vector<std::shared_ptr<Buffer>> buffers;  // scratch that the graph's kernels hold the address of
+};
+
 // An ordered stream of work on one device. Destroying it drains it first and frees its scratch.
 class Queue {
  public:
   explicit Queue(Backend& backend) : backend_(backend) {}
-  virtual ~Queue() = default;
+  virtual ~Queue();
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
   Backend& backend() const { return backend_; }
   virtual bool capturing() const { return false; }
 
+  void RecordCall(Op op, uint64_t bytes);
+  void RecordBuffer(std::shared_ptr<Buffer> buffer);
+  // What was recorded since the last call; leaves nothing behind.
+  Recording TakeRecording() { return std::exchange(recording_, {}); }
+
  private:
   Backend& backend_;
+  Recording recording_;
 };
 
 // Device memory that is freed with the object.
@@ -89,8 +109,8 @@ class Graph {
 
 class Backend {
  public:
-  explicit Backend(Device device) : device_(device) {}
-  virtual ~Backend() = default;
+  explicit Backend(Device device);
+  virtual ~Backend();
   Backend(const Backend&) = delete;
   Backend& operator=(const Backend&) = delete;
 
@@ -124,6 +144,11 @@ class Backend {
   virtual bool can_capture() const { return false; }
   virtual void BeginCapture(Queue& queue);
   virtual std::unique_ptr<Graph> EndCapture(Queue& queue);
+  // Ends a capture and drops what it recorded; the queue works as before BeginCapture.
+  virtual void AbandonCapture(Queue& queue) { queue.TakeRecording(); }
+
+  // Temporary memory of this device's queues; kernels use Scratch<T> (scratch.h).
+  ScratchTable& scratch() { return *scratch_; }
 
   // Marks a point in the queue's order for timing; Seconds(a, b) is valid after Synchronize.
   // Synchronous backends read the monotonic clock.
@@ -138,6 +163,7 @@ class Backend {
 
  private:
   Device device_;
+  std::unique_ptr<ScratchTable> scratch_;
 };
 
 // All devices this build can drive on this machine, cpu first. Never throws: a runtime that cannot start

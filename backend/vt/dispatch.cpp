@@ -92,7 +92,11 @@ ErasedKernel Select(Op op, Queue& queue, const void* args, int64_t bytes) {
   if (native != nullptr) {
     reason = native->declines != nullptr ? native->declines(native->declines_kernel, args) : nullptr;
     if (reason == nullptr) {
-      Count(op, device, Tier::native, nullptr, 1, moved);
+      if (queue.capturing()) {
+        queue.RecordCall(op, moved);  // nothing runs now: each launch of the graph counts
+      } else {
+        Count(op, device, Tier::native, nullptr, 1, moved);
+      }
       return native->kernel;
     }
   } else if (TheTable().native[static_cast<size_t>(op)][static_cast<size_t>(device.type)].kernel != nullptr) {

@@ -33,6 +33,7 @@ std::string FormatTotals(const std::vector<OpTotals>& totals);
 
 namespace internal {
 enum class Tier : uint8_t { native, reference };
+// `calls` calls of one tier. A graph counts what it recorded at each launch.
 void Count(Op op, Device device, Tier tier, const char* fallback_reason, uint64_t calls, uint64_t bytes);
 }  // namespace internal
 

@@ -1,0 +1,89 @@
+// AMD: the real HIP runtime. Uses only what the headers of HIP 5.2.3 have. Included by vendor.h alone.
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+
+#if defined(__HIP__)
+#define WARMLEG_KERNELS
+#include <hip/hip_runtime.h>
+#else
+#include <hip/hip_runtime_api.h>
+#ifndef __host__
+#define __host__
+#define __device__
+#endif
+#include <cmath>
+#endif
+
+#define WARMLEG_SHARED(type, name, dims) __shared__ type name dims
+#define WARMLEG_DYNAMIC_SHARED(type, name)                                               \
+  extern __shared__ __attribute__((aligned(16))) unsigned char warmleg_dynamic_shared[]; \
+  auto* const name = reinterpret_cast<type*>(warmleg_dynamic_shared)
+// The instantiation for the other wave size is never launched: its body is dropped.
+#if defined(__HIP_DEVICE_COMPILE__)
+#if defined(__GFX9__)
+#define WARMLEG_DEVICE_WAVE 64
+#else
+#define WARMLEG_DEVICE_WAVE 32
+#endif
+#define WARMLEG_WAVE_KERNEL(wave) \
+  if constexpr ((wave) != WARMLEG_DEVICE_WAVE) return
+#else
+#define WARMLEG_WAVE_KERNEL(wave) static_assert((wave) == 32 || (wave) == 64)
+#endif
+
+namespace vt::hip::on_amd {
+
+inline constexpr bool kHasWave64 = true;
+
+template <class... P>
+hipError_t LaunchOn(hipStream_t stream, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
+                    const char*, int, const std::tuple<P...>& values) {
+  return std::apply(
+      [&](const P&... value) {
+        void* args[] = {const_cast<std::remove_const_t<P>*>(&value)..., nullptr};
+        return hipLaunchKernel(reinterpret_cast<const void*>(kernel), grid, block, args, shared_bytes,
+                               stream);
+      },
+      values);
+}
+
+#if defined(__HIP__)
+__device__ inline void BlockSync() { __syncthreads(); }
+__device__ inline void DeviceFence() { __threadfence(); }
+__device__ inline uint64_t DeviceClock() {
+#if defined(__HIP_DEVICE_COMPILE__)
+  return static_cast<uint64_t>(wall_clock64());  // declared in the device pass alone
+#else
+  return 0;
+#endif
+}
+
+template <int kWave>
+__device__ inline int LaneId() {
+  return static_cast<int>(threadIdx.x) % kWave;
+}
+template <int kWave, class T>
+__device__ inline T Shuffle(T value, int lane) {
+  return __shfl(value, lane, kWave);
+}
+template <int kWave, class T>
+__device__ inline T ShuffleXor(T value, int mask) {
+  return __shfl_xor(value, mask, kWave);
+}
+template <int kWave, class T>
+__device__ inline T ShuffleDown(T value, int delta) {
+  return __shfl_down(value, static_cast<unsigned>(delta), kWave);
+}
+template <int kWave>
+__device__ inline uint64_t Ballot(bool predicate) {
+  return static_cast<uint64_t>(__ballot(predicate ? 1 : 0));
+}
+#endif
+
+}  // namespace vt::hip::on_amd
+
+#if defined(__HIP__)
+#include "backend/hip/vendor/butterfly.h"
+#endif

@@ -1,0 +1,173 @@
+// One set of names for kernels and backend on three compilers: AMD's clang (-x hip), nvcc (-x cu), and plain
+// C++ for the simulated device. Kernels live in backend/hip/*.hip, one file per op family.
+//
+// How to write a kernel that runs on all three:
+//
+//   #include "backend/hip/vendor/vendor.h"
+//   namespace vt::hip::WARMLEG_VENDOR {      // each vendor's build has its own names
+//   namespace {
+//
+//   template <int kWave>                     // the wave size: only through this template parameter
+//   __global__ void RowSum(const float* x, float* out, int n) {
+//     WARMLEG_WAVE_KERNEL(kWave);            // first line of each kernel that has kWave
+//     WARMLEG_SHARED(float, partial, [kMaxBlock / kWave]);  // static: type, name, dimensions
+//     float sum = 0;
+//     for (int i = threadIdx.x; i < n; i += blockDim.x) sum += x[blockIdx.x * n + i];
+//     sum = BlockSum<kWave>(sum, partial);
+//     if (threadIdx.x == 0) out[blockIdx.x] = sum;
+//   }
+//
+//   void RunRowSum(Queue& queue, const float* x, float* out, int rows, int n) {
+//     WithWave(queue, [&](auto wave) {       // wave() is 32 or 64, a constant
+//       launch(RowSum<wave()>, rows, 256, 0, queue, x, out, n);
+//     });
+//   }
+//   }  // namespace
+//   }  // namespace vt::hip::WARMLEG_VENDOR
+//
+// launch(kernel, grid, block, shared_bytes, queue, args...): grid and block are an int or a dim3; at most
+//   1024 threads a block, 64 KiB of shared memory on all three together (static + dynamic; above 48 KiB only
+//   dynamic on NVIDIA). Throws EnvironmentError with the caller's file and line. No <<<>>>.
+// Allowed in a kernel: threadIdx, blockIdx, blockDim, gridDim, float and int arithmetic, expf sqrtf tanhf
+//   fmaf fabsf fmaxf ..., Rsqrt, the functions below, lambdas and templates. Device functions are marked
+//   __device__ (or __host__ __device__). Not allowed: recursion, virtual calls, new, printf, assert, std::
+//   containers, constants in namespace scope other than constexpr, __shared__, __syncthreads, __shfl*.
+// Arguments are plain values and pointers, copied at the launch (a captured graph keeps the copies).
+// Shared memory: WARMLEG_SHARED(type, name, dims) and, for `shared_bytes`, WARMLEG_DYNAMIC_SHARED(type, name)
+//   (a pointer). Poisoned with 0xff at each block on sim.
+// BlockSync(): every thread of the block must reach it, none may have returned before.
+// Shuffle, ShuffleXor, ShuffleDown, Ballot, WaveSum, WaveMax: every lane of the wave must reach it; the block
+//   has a multiple of kWave threads. BlockSum, BlockMax: every thread; both end with a barrier, so that
+//   `partial` may be reused at once. All threads get the result, in an order that depends on the block size
+//   alone. These are one step on sim; a chain of ShuffleXor is five.
+// A product and a sum are never contracted (-ffp-contract=off, --fmad=false), so that each template
+//   instantiation rounds alike; write fmaf where one rounding is meant.
+// The tile interface (matrix instructions with an FMA version) is backend/hip/tile.h.
+// Temporary memory: vt::Scratch<float>(queue, "purpose", count), backend/vt/scratch.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#if defined(WARMLEG_VENDOR_SIM)
+#define WARMLEG_VENDOR on_sim
+#include "backend/hip/vendor/sim.h"
+#elif defined(WARMLEG_VENDOR_AMD)
+#define WARMLEG_VENDOR on_amd
+#include "backend/hip/vendor/amd.h"
+#elif defined(WARMLEG_VENDOR_NVIDIA)
+#define WARMLEG_VENDOR on_nvidia
+#include "backend/hip/vendor/nvidia.h"
+#else
+#error "define WARMLEG_VENDOR_SIM, WARMLEG_VENDOR_AMD or WARMLEG_VENDOR_NVIDIA (cmake/hip.cmake does)"
+#endif
+
+namespace vt {
+class Queue;
+}
+
+namespace vt::hip::WARMLEG_VENDOR {
+
+inline constexpr int kMaxBlock = 1024;  // threads
+
+// Makes the queue's device current on this thread.
+hipStream_t StreamOf(Queue& queue);
+int WaveSize(const Queue& queue);
+// Throws EnvironmentError "CALL failed at FILE:LINE: NAME (TEXT)" and clears the runtime's last error.
+void CheckHip(hipError_t error, const char* call, const char* file, int line);
+
+#define WARMLEG_HIP(call) ::vt::hip::WARMLEG_VENDOR::CheckHip((call), #call, __FILE__, __LINE__)
+
+// The number of blocks, with the place of the launch for the error text.
+struct Grid {
+  dim3 dim;
+  const char* file;
+  int line;
+  // NOLINTNEXTLINE(google-explicit-constructor): a plain number of blocks reads best at the launch
+  Grid(dim3 dim_, const char* file_ = __builtin_FILE(), int line_ = __builtin_LINE())
+      : dim(dim_), file(file_), line(line_) {}
+  template <class Int, class = std::enable_if_t<std::is_integral_v<Int>>>
+  Grid(Int blocks, const char* file_ = __builtin_FILE(), int line_ = __builtin_LINE())
+      : dim(static_cast<unsigned>(blocks)), file(file_), line(line_) {}
+};
+
+template <class... P, class... A>
+void launch(void (*kernel)(P...), Grid grid, dim3 block, size_t shared_bytes, Queue& queue, A&&... args) {
+  static_assert((std::is_trivially_copyable_v<P> && ...), "kernel arguments are copied as bytes");
+  const std::tuple<P...> values{static_cast<P>(std::forward<A>(args))...};
+  CheckHip(LaunchOn(StreamOf(queue), kernel, grid.dim, block, shared_bytes, grid.file, grid.line, values),
+           "launch", grid.file, grid.line);
+}
+
+// Calls f with the queue's wave size as a std::integral_constant.
+template <class F>
+void WithWave(const Queue& queue, F&& f) {
+  if constexpr (kHasWave64) {
+    if (WaveSize(queue) == 64) return f(std::integral_constant<int, 64>{});
+  }
+  f(std::integral_constant<int, 32>{});
+}
+
+template <class Int>
+__host__ __device__ constexpr Int DivUp(Int a, Int b) {
+  return (a + b - 1) / b;
+}
+
+// bfloat16, round to nearest even.
+struct bf16 {
+  uint16_t bits;
+};
+__host__ __device__ inline float ToFloat(bf16 value) {
+  const uint32_t bits = static_cast<uint32_t>(value.bits) << 16;
+  return __builtin_bit_cast(float, bits);
+}
+__host__ __device__ inline float ToFloat(float value) { return value; }
+__host__ __device__ inline bf16 ToBf16(float value) {
+  const auto bits = __builtin_bit_cast(uint32_t, value);
+  if ((bits & 0x7fffffffU) > 0x7f800000U) return {static_cast<uint16_t>((bits >> 16) | 0x40U)};  // stays NaN
+  return {static_cast<uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16)};
+}
+
+// N values that load and store as one access; the address must be aligned to its size.
+template <class T, int N>
+struct alignas(sizeof(T) * N) Vec {
+  T at[N];
+};
+
+#if defined(WARMLEG_KERNELS)  // a compiler that knows what a thread is, or sim
+
+__device__ inline float Rsqrt(float x) { return 1.0F / sqrtf(x); }
+
+// Sum over all threads of the block, known to all of them. `partial` is shared, one value a wave.
+template <int kWave, class T>
+__device__ inline T BlockSum(T value, T* partial) {
+  value = WaveSum<kWave>(value);
+  const int waves = static_cast<int>(blockDim.x) / kWave;
+  if (waves == 1) return value;
+  if (threadIdx.x % kWave == 0) partial[threadIdx.x / kWave] = value;
+  BlockSync();
+  value = partial[0];
+  for (int i = 1; i < waves; ++i) value += partial[i];
+  BlockSync();
+  return value;
+}
+
+template <int kWave, class T>
+__device__ inline T BlockMax(T value, T* partial) {
+  value = WaveMax<kWave>(value);
+  const int waves = static_cast<int>(blockDim.x) / kWave;
+  if (waves == 1) return value;
+  if (threadIdx.x % kWave == 0) partial[threadIdx.x / kWave] = value;
+  BlockSync();
+  value = partial[0];
+  for (int i = 1; i < waves; ++i) value = partial[i] > value ? partial[i] : value;
+  BlockSync();
+  return value;
+}
+
+#endif
+
+}  // namespace vt::hip::WARMLEG_VENDOR
