@@ -42,6 +42,7 @@ struct TargetConfig {
 
 // DFlash2 block-diffusion draft.
 struct DraftConfig {
+  std::string architecture;  // DFlash2DraftModel
   int64_t hidden = 0;
   int64_t mlp = 0;
   int64_t vocab = 0;              // rows of the codebooks
