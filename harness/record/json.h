@@ -2,6 +2,7 @@
 // beyond 2^53 are strings, fields this build does not know are kept in `unknown` and written again.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -31,7 +32,7 @@ ClockSample SampleFromFields(const Json& fields, std::string_view what);
 // Strict parse of a whole document: duplicate keys, NaN, Infinity, numbers beyond a double, text after the
 // end and cut files are refused with their line (vt::InputError). A UTF-8 byte order mark at the start is
 // accepted and dropped. `comments` allows // and /* */.
-Json ParseStrict(std::string_view text, std::string_view what, bool comments = false);
+Json ParseStrict(std::string_view text, std::string_view what, bool comments = false, int64_t first_line = 1);
 
 // Two-space indented text that ends in a newline; the same bytes under any locale.
 std::string Dump(const Json& json);

@@ -120,9 +120,9 @@ class Builder : public nlohmann::json_sax<Json> {
 
 }  // namespace
 
-Json ParseStrict(std::string_view text, std::string_view what, bool comments) {
+Json ParseStrict(std::string_view text, std::string_view what, bool comments, int64_t first_line) {
   if (text.substr(0, 3) == "\xEF\xBB\xBF") text.remove_prefix(3);
-  int64_t line = 1;
+  int64_t line = first_line;
   Builder builder(what, line);
   Cursor begin{text.data(), &line};
   Cursor end{text.data() + text.size(), &line};
