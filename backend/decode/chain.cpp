@@ -209,6 +209,12 @@ void Chain::Restore() {
   }
 }
 
+std::vector<float> Chain::ReadTaps(int64_t row) {
+  std::vector<float> host(static_cast<size_t>(taps_.dim(1)));
+  ReadBack(taps_.Rows(row, 1), host.data());
+  return host;
+}
+
 StateDump Chain::DumpStates() {
   StateDump dump;
   int32_t position = 0;

@@ -68,6 +68,8 @@ class Chain {
   void Restore();
 
   StateDump DumpStates();
+  // What the last pass with taps gave the draft for one of its rows: [tap_layers * hidden].
+  std::vector<float> ReadTaps(int64_t row);
 
   const model::Target& target() const { return target_; }
   const model::Draft* draft() const { return draft_.get(); }

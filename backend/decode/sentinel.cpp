@@ -22,11 +22,12 @@ Sentinel::Sentinel(const model::TargetWeights& target, std::span<const int32_t> 
 
 double Sentinel::Run() {
   chain_.Restore();
+  tokens_.clear();
   chain_.backend().Synchronize(chain_.queue());
   const auto begin = std::chrono::steady_clock::now();
   for (int64_t i = 0; i < steps_; ++i) {
     chain_.EnqueuePlainStep();
-    chain_.ReadResult(1);
+    tokens_.push_back(chain_.ReadResult(1).tokens.front());
   }
   chain_.backend().Synchronize(chain_.queue());
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -17,6 +17,7 @@ class Sentinel {
 
   // Seconds of the steps, between two device synchronises.
   double Run();
+  const std::vector<int32_t>& last_tokens() const { return tokens_; }  // of the last Run: always the same
   int64_t steps() const { return steps_; }
   // Least bytes the steps of one Run move (for the bandwidth the board reached).
   uint64_t bytes() const;
@@ -25,6 +26,7 @@ class Sentinel {
   int64_t steps_;
   int64_t prompt_tokens_;
   Chain chain_;
+  std::vector<int32_t> tokens_;
 };
 
 // How many plain steps take about `seconds` on this device, measured with a short run; at least 1.
