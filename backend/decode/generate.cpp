@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "backend/decode/chain.h"
+#include "backend/decode/steps.h"
 #include "backend/vt/error.h"
 
 namespace warmleg::decode {
@@ -17,9 +18,6 @@ using Clock = std::chrono::steady_clock;  // CLOCK_MONOTONIC, as the telemetry s
 double Seconds(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
-
-// Stamps of a round, in the queue's order.
-enum StampSlot { kRoundStart, kDrafted, kSelected, kVerified, kCommitted };
 
 bool IsStop(const Options& options, const model::TargetConfig& config, int32_t token) {
   return !options.ignore_eos &&
@@ -47,11 +45,15 @@ Counters& Counters::operator+=(const Counters& o) {
 
 struct Session::Impl {
   Impl(const model::TargetWeights& target_weights, const model::DraftWeights* draft_weights, int64_t capacity)
-      : target(target_weights), draft(draft_weights), chain(target_weights, draft_weights, capacity) {}
+      : target(target_weights),
+        draft(draft_weights),
+        chain(target_weights, draft_weights, capacity),
+        steps(chain) {}
 
   const model::TargetWeights& target;
   const model::DraftWeights* draft;
   Chain chain;
+  Steps steps;
 
   void Check(std::span<const int32_t> prompt, const Options& options) const;
   int BlockSize(const Options& options) const;
@@ -122,8 +124,7 @@ void Session::Impl::PlainSteps(const Options& options, Generation& g) {
     if (IsStop(options, target.config, g.output_ids.back())) return;
     if (options.interrupted && options.interrupted()) throw Interrupted();
     const int64_t remaining = options.max_new_tokens - static_cast<int64_t>(g.output_ids.size());
-    chain.EnqueuePlainStep();
-    const StepResult step = chain.ReadResult(1);
+    const StepResult step = steps.Plain();
     if (options.record_margins) g.margins.push_back(chain.ReadMargin());
     Count(step, 1, remaining, g);
   }
@@ -131,7 +132,6 @@ void Session::Impl::PlainSteps(const Options& options, Generation& g) {
 
 void Session::Impl::Rounds(const Options& options, int block_size, Generation& g) {
   vt::Backend& backend = chain.backend();
-  vt::Queue& queue = chain.queue();
   const auto length = static_cast<int64_t>(g.prompt_ids.size());
   Clock::time_point host_from = Clock::now();
   while (static_cast<int64_t>(g.output_ids.size()) < options.max_new_tokens) {
@@ -144,21 +144,11 @@ void Session::Impl::Rounds(const Options& options, int block_size, Generation& g
     round.position = length + static_cast<int64_t>(g.output_ids.size()) - 1;
 
     g.times.host_s += Seconds(host_from, Clock::now());
-    backend.Stamp(queue, kRoundStart);
-    chain.EnqueueDraft(width);
-    backend.Stamp(queue, kDrafted);
-    chain.EnqueueSelect(width);
-    backend.Stamp(queue, kSelected);
-    if (options.redraft) {
-      std::vector<int32_t> drafted = chain.ReadDrafted(width);
-      options.redraft(static_cast<int64_t>(g.rounds.size()), drafted);
-      chain.WriteDrafted(drafted);
-    }
-    chain.EnqueueVerify(width);
-    backend.Stamp(queue, kVerified);
-    chain.EnqueueCommit(width);
-    backend.Stamp(queue, kCommitted);
-    StepResult step = chain.ReadResult(width);
+    const auto round_index = static_cast<int64_t>(g.rounds.size());
+    StepResult step =
+        options.redraft
+            ? steps.RoundRedrafted(width, [&](auto drafted) { options.redraft(round_index, drafted); })
+            : steps.Round(width);
     host_from = Clock::now();
 
     g.times.draft_s += backend.StampSeconds(queue, kRoundStart, kDrafted);
@@ -208,6 +198,9 @@ Generation Session::Impl::Generate(std::span<const int32_t> prompt, const Option
   t.e2e_s =
       t.prefill_s + t.decode_s;  // what lies between (first_logits, margins) is not part of a measured leg
   if (drafting) t.unaccounted_s = t.decode_s - (t.draft_s + t.select_s + t.verify_s + t.commit_s + t.host_s);
+  g.graph = steps.graphs() && !options.redraft;
+  g.graph_refusal = steps.refusal();
+  g.graph_replay_mismatch = steps.replay_mismatch();
   g.counters.output_tokens = static_cast<int64_t>(g.output_ids.size());
   g.finish = !g.output_ids.empty() && IsStop(options, target.config, g.output_ids.back()) ? Finish::stop
                                                                                           : Finish::length;

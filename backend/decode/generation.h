@@ -50,6 +50,10 @@ struct Generation {
   std::vector<Round> rounds;  // empty for plain decoding
   // Plain decoding with record_margins: top-1 minus top-2 logit where output_ids[i] was chosen.
   std::vector<float> margins;
+  bool graph = false;         // every step ran as a captured graph
+  std::string graph_refusal;  // why not, on a device that can capture
+  bool graph_replay_mismatch =
+      false;  // a replay differed from the eager run: the numbers of this process are void
   Counters counters;
   Times times;
 };

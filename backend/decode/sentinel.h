@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "backend/decode/chain.h"
+#include "backend/decode/steps.h"
 
 namespace warmleg::decode {
 
@@ -26,6 +26,7 @@ class Sentinel {
   int64_t steps_;
   int64_t prompt_tokens_;
   Chain chain_;
+  Steps step_;
   std::vector<int32_t> tokens_;
 };
 
