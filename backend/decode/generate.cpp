@@ -133,6 +133,7 @@ void Session::Impl::PlainSteps(const Options& options, Generation& g) {
 void Session::Impl::Rounds(const Options& options, int block_size, Generation& g) {
   vt::Backend& backend = chain.backend();
   const auto length = static_cast<int64_t>(g.prompt_ids.size());
+  vt::Queue& queue = chain.queue();
   Clock::time_point host_from = Clock::now();
   while (static_cast<int64_t>(g.output_ids.size()) < options.max_new_tokens) {
     if (IsStop(options, target.config, g.output_ids.back())) return;
