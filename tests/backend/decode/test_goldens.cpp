@@ -77,8 +77,8 @@ TEST_P(Goldens, EveryCaseGivesTheGoldenIdsLogitsAndRounds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Goldens, testing::Values("tiny-code", "flat-tied", "extra"),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& param) {
+                           std::string name = param.param;
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });

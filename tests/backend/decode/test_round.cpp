@@ -164,8 +164,8 @@ TEST_P(ForcedPattern, StatesAfterEveryRoundEqualAFreshRun) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Pairs, ForcedPattern, testing::Values("tiny-code", "flat-tied"),
-                         [](const auto& info) {
-                           return info.param == "tiny-code" ? "tiny_code" : "flat_tied";
+                         [](const auto& param) {
+                           return param.param == "tiny-code" ? "tiny_code" : "flat_tied";
                          });
 
 TEST(Round, StatesCoverEverythingButTheNewestTokenAfterEachCut) {
