@@ -1,0 +1,57 @@
+#include "backend/sim/fiber.h"
+
+#include <memory>
+#include <utility>
+
+#include "backend/sim/sanitizer.h"
+
+namespace vt::sim {
+
+namespace {
+
+#if defined(WARMLEG_ASAN) || defined(WARMLEG_TSAN)
+constexpr size_t kStackBytes = 512 * 1024;  // instrumented frames are larger
+#else
+constexpr size_t kStackBytes = 128 * 1024;
+#endif
+
+}  // namespace
+
+Fiber::Fiber(std::function<void()> body)
+    : body_(std::move(body)),
+      stacks_(kStackBytes),
+      stack_(stacks_.allocate()),
+      tsan_inside_(CreateTsanFiber()) {
+  inside_ = boost::context::fiber(
+      std::allocator_arg, boost::context::preallocated(stack_.sp, stack_.size, stack_), stacks_,
+      [this](boost::context::fiber&& caller) { return Start(std::move(caller)); });
+}
+
+Fiber::~Fiber() { DestroyTsanFiber(tsan_inside_); }
+
+boost::context::fiber Fiber::Start(boost::context::fiber&& caller) {
+  ArriveOnStack(nullptr, &outside_bottom_, &outside_bytes_);
+  caller_ = std::move(caller);
+  body_();
+  LeaveStack(nullptr, outside_bottom_, outside_bytes_);
+  SwitchTsanFiber(tsan_outside_);
+  return std::move(caller_);
+}
+
+void Fiber::Resume() {
+  tsan_outside_ = CurrentTsanFiber();
+  const auto* bottom = static_cast<const char*>(stack_.sp) - stack_.size;
+  LeaveStack(&outside_fake_, bottom, stack_.size);
+  SwitchTsanFiber(tsan_inside_);
+  inside_ = std::move(inside_).resume();
+  ArriveOnStack(outside_fake_, nullptr, nullptr);
+}
+
+void Fiber::Suspend() {
+  LeaveStack(&inside_fake_, outside_bottom_, outside_bytes_);
+  SwitchTsanFiber(tsan_outside_);
+  caller_ = std::move(caller_).resume();
+  ArriveOnStack(inside_fake_, &outside_bottom_, &outside_bytes_);
+}
+
+}  // namespace vt::sim
