@@ -1,0 +1,62 @@
+#include "tests/backend/cpu/cpu_ops.h"
+
+namespace testing_support {
+namespace {
+
+class MatMulOp : public CpuOps {};
+
+TEST_F(MatMulOp, EqualsTheReferenceOverOddShapes) {
+  for (const vt::DType type : {kF32, kBf16}) {
+    for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 16, 17}) {
+      for (const auto& [n, k] : {std::pair{1, 1}, {3, 7}, {5, 8}, {7, 17}, {67, 31}, {13, 203}}) {
+        const vt::MatMulArgs args = {.x = t_.Strided({rows, k}),
+                                     .w = t_.Random(type, {n, k}),
+                                     .bias = rows % 2 == 0 ? t_.Random(type, {n}) : vt::Tensor{},
+                                     .out = t_.Strided({rows, n})};
+        Run(args);
+        EXPECT_TRUE(Near(args.out, reference::MatMul(args), 1e-5)) << rows << " x " << n << " x " << k;
+      }
+    }
+  }
+}
+
+TEST_F(MatMulOp, LeavesTheGapsOfAStridedOutputAlone) {
+  const vt::Tensor whole = t_.Random(kF32, {5, 40});
+  const vt::Tensor before = t_.Copy(whole);
+  Run(vt::MatMulArgs{
+      .x = t_.Random(kF32, {5, 9}), .w = t_.Random(kBf16, {11, 9}), .bias = {}, .out = whole.Cols(7, 11)});
+  EXPECT_TRUE(SameBits(whole.Cols(0, 7), before.Cols(0, 7)));
+  EXPECT_TRUE(SameBits(whole.Cols(18, 22), before.Cols(18, 22)));
+}
+
+TEST_F(MatMulOp, RoundsActivationsInPrefillOnlyWhenAsked) {
+  const vt::Tensor w = t_.Random(kBf16, {9, 75});
+  for (const int64_t rows : {16, 17}) {
+    const vt::Tensor x = t_.Random(kF32, {rows, 75});
+    vt::MatMulArgs exact = {.x = x, .w = w, .bias = {}, .out = t_.Empty(kF32, {rows, 9})};
+    vt::MatMulArgs rounded = exact;
+    rounded.out = t_.Empty(kF32, {rows, 9});
+    rounded.precision = vt::Precision::bf16;
+    Run(exact);
+    Run(rounded);
+    EXPECT_TRUE(Near(rounded.out, reference::MatMul(rounded), 1e-5));
+    EXPECT_EQ(static_cast<bool>(SameBits(rounded.out, exact.out)), rows == 16);
+  }
+}
+
+TEST_F(MatMulOp, RefusesWeightsOfAnotherWidthByName) {
+  try {
+    Run(vt::MatMulArgs{.x = t_.Random(kF32, {2, 5}),
+                       .w = t_.Random(kBf16, {3, 6}),
+                       .bias = {},
+                       .out = t_.Empty(kF32, {2, 4})});
+    FAIL() << "accepted";
+  } catch (const std::logic_error& e) {
+    EXPECT_STREQ(
+        e.what(),
+        "op MatMul: w is [3, 6] bf16, expected [*, 5] f32 or bf16; out is [2, 4] f32, expected [2, 3] f32");
+  }
+}
+
+}  // namespace
+}  // namespace testing_support
