@@ -1,0 +1,88 @@
+#include "backend/vt/check.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace {
+
+std::byte memory[64];  // never read: a check looks at shapes only
+
+vt::Tensor T(std::initializer_list<int64_t> shape, vt::DType type = vt::DType::f32) {
+  return vt::MakeTensor(memory, type, shape);
+}
+vt::Tensor I(std::initializer_list<int64_t> shape) { return T(shape, vt::DType::i32); }
+
+template <class Args>
+std::string Refusal(const Args& args) {
+  try {
+    vt::Check(args);
+  } catch (const std::logic_error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Check, NamesTheOpAndEveryWrongTensorAtOnce) {
+  EXPECT_EQ(Refusal(vt::EmbeddingArgs{.table = T({9, 4}), .ids = T({2}), .out = T({2, 5})}),
+            "op Embedding: ids is [2] f32, expected [*] i32; out is [2, 5] f32, expected [2, 4] f32");
+  EXPECT_EQ(Refusal(vt::ArgMaxArgs{.x = {}, .out = I({1})}).substr(0, 30), "op ArgMax: x has no data; out ");
+}
+
+TEST(Check, StridedTensorsPassOnlyWhereTheContractSaysSo) {
+  const vt::Tensor strided = T({4, 12}).Cols(0, 6);
+  EXPECT_EQ(Refusal(vt::MatMulArgs{.x = strided, .w = T({3, 6}), .bias = {}, .out = T({4, 9}).Cols(1, 3)}),
+            "");
+  EXPECT_EQ(Refusal(vt::MatMulArgs{.x = T({4, 6}), .w = T({3, 12}).Cols(0, 6), .bias = {}, .out = T({4, 3})}),
+            "op MatMul: w [3, 6] f32 is not contiguous");
+  EXPECT_EQ(Refusal(vt::SiluMulArgs{.gate_up = strided, .out = T({4, 3})}),
+            "op SiluMul: gate_up [4, 6] f32 is not contiguous");
+}
+
+TEST(Check, OptionalTensorsMayBeAbsentOnlyWhereTheContractSaysSo) {
+  vt::AddRmsNormArgs add = {.h = T({2, 4}), .delta = T({2, 4}), .weight = {}, .out = {}};
+  EXPECT_EQ(Refusal(add), "");
+  add.out = T({2, 4});
+  EXPECT_EQ(Refusal(add), "op AddRmsNorm: weight has no data; out must be neither h nor delta");
+  EXPECT_EQ(Refusal(vt::SigmoidGateArgs{.x = T({1, 2, 3}), .gate = {}}), "op SigmoidGate: gate has no data");
+}
+
+TEST(Check, GroupsHeadsSlotsAndLimits) {
+  vt::AttentionArgs attention = {
+      .q = T({2, 6, 8}), .k = T({9, 4, 8}), .v = T({9, 4, 8}), .positions = I({2}), .out = T({2, 6, 8})};
+  EXPECT_EQ(Refusal(attention), "op Attention: query heads are not a multiple of KV heads");
+  attention.k = attention.v = T({9, 3, 8});
+  EXPECT_EQ(Refusal(attention), "");
+  vt::CausalConv1dArgs conv = {
+      .x = T({3, 5}), .weight = T({5, 4}), .states = T({2, 3, 5}), .slot = I({1}), .out = T({3, 5})};
+  conv.out.data += 16;
+  EXPECT_EQ(Refusal(conv), "");
+  conv.keep_rows = true;
+  EXPECT_EQ(Refusal(conv), "op CausalConv1d: keep_rows needs a slot for every row");
+  EXPECT_EQ(Refusal(vt::TopKPairsArgs{.x = T({1, 9}), .values = T({1, 10}), .ids = I({1, 10})}),
+            "op TopKPairs: k is larger than the vocabulary or than 64");
+  EXPECT_EQ(Refusal(vt::RopeArgs{.x = T({1, 2, 6}), .positions = I({1}), .inv_freq = T({4})}),
+            "op Rope: inv_freq is longer than half a head");
+}
+
+TEST(Check, ADraftBlockHasItsPagesAndItsRows) {
+  vt::DFlashBlockAttnArgs args = {.q = T({2, 4, 8}),
+                                  .k_block = T({2, 2, 8}),
+                                  .v_block = T({2, 2, 8}),
+                                  .k_ctx = T({10, 2, 8}),
+                                  .v_ctx = T({10, 2, 8}),
+                                  .pages = {},
+                                  .start = I({1}),
+                                  .out = T({2, 4, 8})};
+  EXPECT_EQ(Refusal(args), "");
+  args.pages = I({3});
+  args.page_size = 4;
+  EXPECT_EQ(Refusal(args), "op DFlashBlockAttn: k_ctx is not a whole number of pages");
+  args.page_size = 5;
+  EXPECT_EQ(Refusal(args), "");
+  args.window = -1;
+  EXPECT_EQ(Refusal(args), "op DFlashBlockAttn: window is negative");
+}
+
+}  // namespace
