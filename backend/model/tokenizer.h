@@ -1,4 +1,4 @@
-// Byte-level BPE from a Hugging Face tokenizer.json. What is supported stands in one table in tokenizer.cpp;
+// Byte-level BPE from a Hugging Face tokenizer.json. What is supported stands in tokenizer_file.cpp;
 // any other normalizer, pre-tokenizer, decoder or model is refused by name.
 #pragma once
 
@@ -22,6 +22,7 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
 
+  // Throws vt::InputError when the text is not UTF-8.
   std::vector<int32_t> Encode(std::string_view text) const;
   // Bytes of the ids joined; bytes that are not UTF-8 become U+FFFD. Throws vt::InputError on an id outside
   // the vocabulary.
@@ -30,9 +31,10 @@ class Tokenizer {
   int64_t size() const;
   bool contains(int32_t id) const;
 
+  struct Impl;  // tokenizer_impl.h
+
  private:
   Tokenizer();
-  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 
