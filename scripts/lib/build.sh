@@ -5,6 +5,9 @@ ROOT=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=scripts/lib/packages.sh
 . "$ROOT/scripts/lib/packages.sh"
 
+# The presets compile most files with the same flags in different folders: let ccache see that they are the same.
+export CCACHE_NOHASHDIR=1
+
 # build_dir PRESET: prints the build folder of a preset.
 build_dir() {
   if [ "$1" = default ]; then
