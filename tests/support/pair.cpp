@@ -1,9 +1,10 @@
 #include "tests/support/pair.h"
 
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "backend/cpu/register.h"
+#include "backend/backends.h"
 
 namespace warmleg::test {
 
@@ -16,11 +17,16 @@ std::string Directory(const std::string& name) {
 }
 
 vt::Backend& BackendFor(vt::Device device) {
-  vt::cpu::Register();
+  vt::RegisterBackends();
   return vt::GetBackend(device);
 }
 
 }  // namespace
+
+vt::Device TestDevice() {
+  const char* text = std::getenv("WARMLEG_TEST_DEVICE");
+  return text != nullptr ? vt::ParseDevice(text) : vt::Device{};
+}
 
 Pair::Pair(const std::string& name, vt::Device device)
     : target(model::LoadTarget(Directory(name) + "/target", BackendFor(device))),

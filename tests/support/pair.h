@@ -9,9 +9,12 @@
 
 namespace warmleg::test {
 
+// The device that tests of the chain run on: WARMLEG_TEST_DEVICE, else cpu.
+vt::Device TestDevice();
+
 // "tiny-code", "flat-tied", "interval-bias", "all-f32"; paths are relative to the repository root.
 struct Pair {
-  explicit Pair(const std::string& name, vt::Device device = {});
+  explicit Pair(const std::string& name, vt::Device device = TestDevice());
   model::TargetWeights target;
   model::DraftWeights draft;
 };

@@ -1,0 +1,9 @@
+#include "backend/backends.h"
+
+#include "backend/cpu/register.h"
+
+namespace vt {
+
+void RegisterBackends() { cpu::Register(); }
+
+}  // namespace vt
