@@ -51,6 +51,38 @@ void ConvChannels(const CausalConv1dArgs& args, int64_t slot, int64_t begin, int
   }
 }
 
+float Wide(uint16_t bits) { return FromBf16(bits); }
+float Wide(float value) { return value; }
+
+// One output row; taps are added in ascending order, the residual last.
+template <class W>
+void GroupedConvRow(const DFlashGroupedConvArgs& args, int64_t i) {
+  const int64_t h = args.y.dim(1);
+  const int64_t taps = args.base.dim(1);
+  const int64_t groups = args.delta.dim(3);
+  const int64_t group = h / groups;
+  const int64_t used = std::min(taps, i + 1);  // rows before the block are 0
+  const W* base = args.base.as<W>() + args.side * taps * h;
+  const float* delta = args.delta.as<float>() + (i * 2 + args.side) * taps * groups;
+  float* out = args.out.as<float>() + i * h;
+  const float* residual = args.residual ? args.residual.as<float>() + i * h : nullptr;
+  int64_t n = 0;
+  for (int64_t begin = 0; begin < h; begin += n) {
+    const int64_t g = begin / group;
+    n = std::min(kChannels, (g + 1) * group - begin);
+    float sum[kChannels];
+    std::fill_n(sum, n, 0.0F);
+    for (int64_t t = 0; t < used; ++t) {
+      const float d = delta[t * groups + g];
+      const W* weight = base + t * h + begin;
+      const float* y = args.y.as<float>() + (i - t) * h + begin;
+      for (int64_t c = 0; c < n; ++c) sum[c] += (Wide(weight[c]) + d) * y[c];
+    }
+    for (int64_t c = 0; c < n; ++c)
+      out[begin + c] = residual != nullptr ? sum[c] + residual[begin + c] : sum[c];
+  }
+}
+
 }  // namespace
 
 void CausalConv1d(Queue&, const CausalConv1dArgs& args) {
@@ -67,22 +99,11 @@ void CausalConv1d(Queue&, const CausalConv1dArgs& args) {
 
 void DFlashGroupedConv(Queue&, const DFlashGroupedConvArgs& args) {
   const int64_t rows = args.y.dim(0);
-  const int64_t h = args.y.dim(1);
-  const int64_t taps = args.base.dim(1);
-  const int64_t groups = args.delta.dim(3);
-  const int64_t group = h / groups;
-  ParallelFor(rows, rows * h * taps * 2, [&](int64_t i) {
-    const int64_t used = std::min(taps, i + 1);  // rows before the block are 0
-    for (int64_t g = 0; g < groups; ++g) {
-      for (int64_t c = g * group; c < (g + 1) * group; ++c) {
-        float sum = 0;
-        for (int64_t t = 0; t < used; ++t) {
-          const float delta = args.delta.as<float>()[((i * 2 + args.side) * taps + t) * groups + g];
-          sum += (WeightAt(args.base, (args.side * taps + t) * h + c) + delta) *
-                 args.y.as<float>()[(i - t) * h + c];
-        }
-        args.out.as<float>()[i * h + c] = sum + (args.residual ? args.residual.as<float>()[i * h + c] : 0.0F);
-      }
+  ParallelFor(rows, rows * args.y.dim(1) * args.base.dim(1) * 2, [&](int64_t i) {
+    if (args.base.dtype == DType::bf16) {
+      GroupedConvRow<uint16_t>(args, i);
+    } else {
+      GroupedConvRow<float>(args, i);
     }
   });
 }

@@ -1,0 +1,228 @@
+#include "backend/bench/cases.h"
+
+#include <benchmark/benchmark.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "backend/bench/data.h"
+#include "backend/bench/roof.h"
+#include "backend/vt/dispatch.h"
+
+namespace vt::bench {
+
+namespace {
+
+constexpr DType kF32 = DType::f32;
+constexpr DType kBf16 = DType::bf16;
+constexpr DType kI32 = DType::i32;
+
+constexpr int64_t kLargeBytes = int64_t{32} << 20;
+
+double Median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+template <class Args>
+void Measure(benchmark::State& state, Data& data, const Args& args, double multiply_adds) {
+  Queue& queue = data.queue();
+  Backend& backend = queue.backend();
+  Run(queue, args);  // warm: pages touched, scratch allocated
+  backend.Synchronize(queue);
+  // Other programs take cores and bandwidth from both alike when sweeps and calls take turns.
+  const bool take_turns = args.bytes() >= kLargeBytes;
+  std::vector<double> roofs;
+  for (int i = 0; i < 3; ++i) roofs.push_back(ReadSweep(queue));
+  std::vector<double> rates;
+  for (auto _ : state) {
+    backend.Stamp(queue, 0);
+    Run(queue, args);
+    backend.Stamp(queue, 1);
+    backend.Synchronize(queue);
+    const double seconds = backend.StampSeconds(queue, 0, 1);
+    state.SetIterationTime(seconds);
+    rates.push_back(static_cast<double>(args.bytes()) / seconds / 1e9);
+    if (take_turns) roofs.push_back(ReadSweep(queue));
+  }
+  const double rate = Median(rates);
+  const double roof = Median(roofs);
+  state.counters["GB/s"] = rate;
+  state.counters["roof_GB/s"] = roof;
+  state.counters["share"] = rate / roof;
+  if (multiply_adds > 0)
+    state.counters["GFLOP/s"] = 2 * multiply_adds * rate / static_cast<double>(args.bytes());
+}
+
+template <class Args>
+void Add(Backend& backend, const std::string& shape, std::function<Args(Data&)> make,
+         double multiply_adds = 0) {
+  benchmark::RegisterBenchmark(fmt::format("{}/{}", Name(Args::kOp), shape).c_str(),
+                               [&backend, make, multiply_adds](benchmark::State& state) {
+                                 Data data(backend);
+                                 const Args args = make(data);
+                                 Measure(state, data, args, multiply_adds);
+                               })
+      ->UseManualTime()
+      ->Unit(benchmark::kMicrosecond);
+}
+
+std::vector<int32_t> Ascending(int32_t first, int64_t n) {
+  std::vector<int32_t> values(static_cast<size_t>(n));
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
+
+void AddMatMul(Backend& backend, DType dtype, int64_t n, int64_t k,
+               std::initializer_list<int64_t> row_counts) {
+  for (const int64_t rows : row_counts) {
+    const int64_t mb = n * k * SizeOf(dtype) >> 20;
+    const std::string shape = fmt::format("{}/{}x{}/{}MiB/rows:{}", Name(dtype), n, k, mb, rows);
+    Add<MatMulArgs>(
+        backend, shape,
+        [=](Data& d) {
+          return MatMulArgs{.x = d.Random(kF32, {rows, k}),
+                            .w = d.Random(dtype, {n, k}),
+                            .bias = {},
+                            .out = d.Zeros(kF32, {rows, n})};
+        },
+        static_cast<double>(rows * n * k));
+  }
+}
+
+void AddPointwise(Backend& backend, int64_t rows) {
+  const std::string shape = fmt::format("rows:{}", rows);
+  Add<EmbeddingArgs>(backend, "24832x5120/" + shape, [=](Data& d) {
+    return EmbeddingArgs{.table = d.Random(kBf16, {24832, 5120}),
+                         .ids = d.RandomInts({rows}, 24832),
+                         .out = d.Zeros(kF32, {rows, 5120})};
+  });
+  Add<RmsNormArgs>(backend, "5120/" + shape, [=](Data& d) {
+    return RmsNormArgs{.x = d.Random(kF32, {rows, 5120}),
+                       .weight = d.Random(kBf16, {5120}),
+                       .out = d.Zeros(kF32, {rows, 5120}),
+                       .eps = 1e-6F,
+                       .one_plus = true};
+  });
+  Add<AddRmsNormArgs>(backend, "5120/" + shape, [=](Data& d) {
+    return AddRmsNormArgs{.h = d.Random(kF32, {rows, 5120}),
+                          .delta = d.Zeros(kF32, {rows, 5120}),
+                          .weight = d.Random(kBf16, {5120}),
+                          .out = d.Zeros(kF32, {rows, 5120}),
+                          .eps = 1e-6F,
+                          .one_plus = true};
+  });
+  Add<SiluMulArgs>(backend, "17408/" + shape, [=](Data& d) {
+    return SiluMulArgs{.gate_up = d.Random(kF32, {rows, 2 * 17408}), .out = d.Zeros(kF32, {rows, 17408})};
+  });
+  Add<GatedRmsNormArgs>(backend, "48x128/" + shape, [=](Data& d) {
+    return GatedRmsNormArgs{.x = d.Random(kF32, {rows, 48, 128}),
+                            .z = d.Random(kF32, {rows, 48, 128}),
+                            .weight = d.Random(kF32, {128}),
+                            .out = d.Zeros(kF32, {rows, 48, 128}),
+                            .eps = 1e-6F};
+  });
+  Add<RopeArgs>(backend, "24x256/64/" + shape, [=](Data& d) {
+    return RopeArgs{.x = d.Random(kF32, {rows, 24, 256}),
+                    .positions = d.Ints(Ascending(1000, rows)),
+                    .inv_freq = d.Random(kF32, {32})};
+  });
+}
+
+void AddMixers(Backend& backend, int64_t rows) {
+  const std::string shape = fmt::format("rows:{}", rows);
+  Add<AttentionArgs>(backend, "24:4x256/context:2048/" + shape, [=](Data& d) {
+    return AttentionArgs{.q = d.Random(kF32, {rows, 24, 256}),
+                         .k = d.Random(kF32, {2064, 4, 256}),
+                         .v = d.Random(kF32, {2064, 4, 256}),
+                         .positions = d.Ints(Ascending(2047, rows)),
+                         .out = d.Zeros(kF32, {rows, 24, 256}),
+                         .scale = 1.0F / 16};
+  });
+  Add<CausalConv1dArgs>(backend, "10240x4/" + shape, [=](Data& d) {
+    return CausalConv1dArgs{.x = d.Random(kF32, {rows, 10240}),
+                            .weight = d.Random(kBf16, {10240, 4}),
+                            .states = d.Zeros(kF32, {16, 3, 10240}),
+                            .slot = d.Ints({0}),
+                            .out = d.Zeros(kF32, {rows, 10240}),
+                            .keep_rows = true};
+  });
+  Add<GatedDeltaRuleArgs>(backend, "16:48x128x128/" + shape, [=](Data& d) {
+    return GatedDeltaRuleArgs{.q = d.Random(kF32, {rows, 16, 128}),
+                              .k = d.Random(kF32, {rows, 16, 128}),
+                              .v = d.Random(kF32, {rows, 48, 128}),
+                              .a = d.Random(kF32, {rows, 48}),
+                              .b = d.Random(kF32, {rows, 48}),
+                              .a_log = d.Random(kF32, {48}),
+                              .dt_bias = d.Random(kF32, {48}),
+                              .states = d.Zeros(kF32, {16, 48, 128, 128}),
+                              .slot = d.Ints({0}),
+                              .out = d.Zeros(kF32, {rows, 48, 128}),
+                              .keep_rows = true};
+  });
+}
+
+void AddDraft(Backend& backend) {
+  Add<DFlashGroupedConvArgs>(backend, "5120x2/group:16/rows:8", [](Data& d) {
+    return DFlashGroupedConvArgs{.y = d.Random(kF32, {8, 5120}),
+                                 .base = d.Random(kBf16, {2, 2, 5120}),
+                                 .delta = d.Random(kF32, {8, 2, 2, 320}),
+                                 .residual = {},
+                                 .out = d.Zeros(kF32, {8, 5120}),
+                                 .side = 1};
+  });
+  Add<DFlashBlockAttnArgs>(backend, "32:8x128/context:2048/rows:8", [](Data& d) {
+    return DFlashBlockAttnArgs{.q = d.Random(kF32, {8, 32, 128}),
+                               .k_block = d.Random(kF32, {8, 8, 128}),
+                               .v_block = d.Random(kF32, {8, 8, 128}),
+                               .k_ctx = d.Random(kF32, {2048, 8, 128}),
+                               .v_ctx = d.Random(kF32, {2048, 8, 128}),
+                               .pages = {},
+                               .start = d.Ints({2048}),
+                               .out = d.Zeros(kF32, {8, 32, 128}),
+                               .scale = 0.088F,
+                               .window = 2048};
+  });
+  Add<TopKPairsArgs>(backend, "248320/k:16/rows:7", [](Data& d) {
+    return TopKPairsArgs{
+        .x = d.Random(kF32, {7, 248320}), .values = d.Zeros(kF32, {7, 16}), .ids = d.Zeros(kI32, {7, 16})};
+  });
+  Add<SelectorEdgesArgs>(backend, "rank:256/k:16/rows:7", [](Data& d) {
+    return SelectorEdgesArgs{.values = d.Random(kF32, {7, 16}),
+                             .ids = d.RandomInts({7, 16}, 24832),
+                             .hidden = d.Random(kF32, {7, 256}),
+                             .predecessor = d.Random(kBf16, {24832, 256}),
+                             .successor = d.Random(kBf16, {24832, 256}),
+                             .anchor = d.Ints({1}),
+                             .edges = d.Zeros(kF32, {7, 16, 16})};
+  });
+  Add<PathWalkArgs>(backend, "k:16/rows:7", [](Data& d) {
+    return PathWalkArgs{.edges = d.Random(kF32, {7, 16, 16}),
+                        .ids = d.RandomInts({7, 16}, 248320),
+                        .drafted = d.Zeros(kI32, {7})};
+  });
+  Add<ArgMaxArgs>(backend, "248320/rows:8", [](Data& d) {
+    return ArgMaxArgs{.x = d.Random(kF32, {8, 248320}), .out = d.Zeros(kI32, {8})};
+  });
+}
+
+}  // namespace
+
+void RegisterCases(Backend& backend) {
+  AddMatMul(backend, kBf16, 16384, 8192, {1, 2, 4, 8, 16, 64});
+  AddMatMul(backend, kF32, 8192, 8192, {1});
+  AddMatMul(backend, kBf16, 5120, 17408, {1, 8});
+  AddMatMul(backend, kBf16, 2048, 192, {1, 8});  // the head of scenarios/checkpoints/tiny-code
+  for (const int64_t rows : {1, 8}) {
+    AddPointwise(backend, rows);
+    AddMixers(backend, rows);
+  }
+  AddDraft(backend);
+}
+
+}  // namespace vt::bench

@@ -1,0 +1,54 @@
+// warmleg-opbench: every op alone, with its bytes, GB/s and share of the read roof measured in the same run.
+#include <benchmark/benchmark.h>
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "backend/bench/cases.h"
+#include "backend/cpu/register.h"
+#include "backend/vt/error.h"
+
+namespace {
+
+int Bench(const std::string& device, const std::string& op, std::vector<std::string> rest, char* program) {
+  vt::cpu::Register();
+  vt::Backend& backend = vt::GetBackend(vt::ParseDevice(device));
+  if (!op.empty()) rest.push_back(fmt::format("--benchmark_filter=^{}/", op));
+  std::vector<char*> argv = {program};
+  for (std::string& arg : rest) argv.push_back(arg.data());
+  auto argc = static_cast<int>(argv.size());
+  benchmark::Initialize(&argc, argv.data());
+  if (argc > 1) throw vt::InputError(fmt::format("unknown argument '{}'; --help lists them", argv[1]));
+  benchmark::AddCustomContext("device", fmt::format("{} {}", device, backend.Info().name));
+  vt::bench::RegisterCases(backend);
+  if (benchmark::RunSpecifiedBenchmarks() == 0) {
+    throw vt::InputError(
+        fmt::format("no case matches; ops are those of backend/vt/ops.h, --op was '{}'", op));
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string device = "cpu";
+  std::string op;
+  CLI::App app("Measures each op on a device. Example: warmleg-opbench --device cpu --op MatMul");
+  app.add_option("--device", device, "cpu")->capture_default_str();
+  app.add_option("--op", op, "only this op, as spelled in backend/vt/ops.h");
+  app.allow_extras();
+  app.footer("Google Benchmark's own options (--benchmark_filter, --benchmark_format, ...) are passed on.");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return Bench(device, op, app.remaining(), argv[0]);
+  } catch (const vt::InputError& e) {
+    fmt::print(stderr, "warmleg-opbench: {}\n", e.what());
+    return 2;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "warmleg-opbench: {}\n", e.what());
+    return 3;
+  }
+}
