@@ -83,8 +83,10 @@ class CpuBackend : public Backend {
   void* AllocBytes(size_t bytes) override {
     const size_t rounded = (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
     const bool huge = bytes >= kHugeFrom;
-    void* data = rounded >= bytes ? std::aligned_alloc(huge ? kHugePage : kCacheLine, rounded) : nullptr;
-    if (data == nullptr) throw EnvironmentError(fmt::format("cpu: no room for {} bytes", bytes));
+    void* data = nullptr;
+    // not aligned_alloc, which wants a size that is a multiple of the alignment
+    if (rounded < bytes || posix_memalign(&data, huge ? kHugePage : kCacheLine, rounded) != 0)
+      throw EnvironmentError(fmt::format("cpu: no room for {} bytes", bytes));
     // weights are read in one sweep: fewer page walks; a refusal of the hint changes nothing
     if (huge) madvise(data, rounded, MADV_HUGEPAGE);
     return data;
