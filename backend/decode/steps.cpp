@@ -50,8 +50,12 @@ StepResult Steps::CaptureAndCompare(int width, bool drafting) {
     Enqueue(width, drafting);
     graph = backend.EndCapture(chain_.queue());
   } catch (const vt::RefusedError& e) {
+    backend.AbandonCapture(chain_.queue());
     refusal_ = e.what();
     return eager;
+  } catch (...) {  // a failed launch leaves the queue capturing
+    backend.AbandonCapture(chain_.queue());
+    throw;
   }
   chain_.Restore();
   graph->Launch(chain_.queue());

@@ -70,9 +70,10 @@ void RegisterNative(Op op, DeviceType type, const Entry& entry) {
 
 void RegisterReference(Op op, ErasedKernel kernel) { TheTable().reference[static_cast<size_t>(op)] = kernel; }
 
-void RequireProvider(Op op, Device device) {
-  if (Native(op, device.type) != nullptr) return;
-  Backend& backend = GetBackend(device);
+namespace {
+
+void RequireReference(Op op, Backend& backend) {
+  const Device device = backend.device();
   if (device.type != DeviceType::cpu && backend.host_accessible() &&
       TheTable().reference[static_cast<size_t>(op)] != nullptr) {
     return;
@@ -81,6 +82,12 @@ void RequireProvider(Op op, Device device) {
       fmt::format("op {} has no native kernel on {}, and its {} memory keeps the reference tier off "
                   "(VT_MEMORY=host-coherent turns it on)",
                   Name(op), ToString(device), Name(backend.memory_kind())));
+}
+
+}  // namespace
+
+void RequireProvider(Op op, Device device) {
+  if (Native(op, device.type) == nullptr) RequireReference(op, GetBackend(device));
 }
 
 ErasedKernel Select(Op op, Queue& queue, const void* args, int64_t bytes) {
@@ -102,14 +109,17 @@ ErasedKernel Select(Op op, Queue& queue, const void* args, int64_t bytes) {
   } else if (TheTable().native[static_cast<size_t>(op)][static_cast<size_t>(device.type)].kernel != nullptr) {
     reason = "disabled by VT_OP_PROVIDER_DISABLE";
   }
-  RequireProvider(op, device);
+  const bool captured = queue.capturing();
+  if (captured) backend.AbandonCapture(queue);  // each way on from here refuses
+  if (native == nullptr) RequireReference(op, backend);
   if (native != nullptr && (device.type == DeviceType::cpu || !backend.host_accessible())) {
     throw RefusedError(
         fmt::format("op {} on {} was declined by its native kernel: {}", Name(op), ToString(device), reason));
   }
-  if (queue.capturing()) {
-    throw RefusedError(fmt::format("op {} on {} would run on the host ({}) and cannot be captured", Name(op),
-                                   ToString(device), reason));
+  if (captured) {
+    throw RefusedError(
+        fmt::format("op {} on {} would run on the host ({}) and cannot be captured; the capture was ended",
+                    Name(op), ToString(device), reason));
   }
   Announce(op, device);
   backend.FlushPending(queue);  // the host kernel reads device memory next: on every call, not at look-up

@@ -2,7 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <tuple>
+#include <type_traits>
+
+#include "backend/vt/device.h"
 
 #if defined(__HIP__)
 #define WARMLEG_KERNELS
@@ -35,7 +39,35 @@
 
 namespace vt::hip::on_amd {
 
+inline constexpr DeviceType kDeviceType = DeviceType::rocm;
 inline constexpr bool kHasWave64 = true;
+
+struct DeviceText {
+  std::string name, arch;
+  size_t memory_bytes = 0;
+};
+inline DeviceText DescribeDevice(int index) {
+  DeviceText text;
+  hipDeviceProp_t properties;
+  if (hipGetDeviceProperties(&properties, index) != hipSuccess) return text;
+  text.name = properties.name;
+  text.arch = properties.gcnArchName;
+  text.arch = text.arch.substr(0, text.arch.find(':'));  // without :sramecc+:xnack-
+  text.memory_bytes = properties.totalGlobalMem;
+  return text;
+}
+// The rate of wall_clock64: asked for where the headers have the attribute, else the constant 100 MHz of the
+// supported targets.
+inline double ClockHz([[maybe_unused]] int index) {
+#if HIP_VERSION >= 50500000
+  int khz = 0;
+  if (hipDeviceGetAttribute(&khz, hipDeviceAttributeWallClockRate, index) == hipSuccess && khz > 0) {
+    return khz * 1e3;
+  }
+#endif
+  return 100e6;
+}
+inline std::string ErrorDetail() { return {}; }
 
 template <class... P>
 hipError_t LaunchOn(hipStream_t stream, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,

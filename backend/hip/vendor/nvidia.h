@@ -5,7 +5,11 @@
 
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <tuple>
+#include <type_traits>
+
+#include "backend/vt/device.h"
 #if defined(__CUDACC__)
 #define WARMLEG_KERNELS
 #include <cuda_runtime.h>
@@ -19,6 +23,7 @@
 
 namespace vt::hip::on_nvidia {
 
+inline constexpr DeviceType kDeviceType = DeviceType::cuda;
 inline constexpr bool kHasWave64 = false;
 
 using hipError_t = cudaError_t;
@@ -118,6 +123,22 @@ inline hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream) {
 }
 inline hipError_t hipGraphExecDestroy(hipGraphExec_t exec) { return cudaGraphExecDestroy(exec); }
 inline hipError_t hipGraphDestroy(hipGraph_t graph) { return cudaGraphDestroy(graph); }
+
+struct DeviceText {
+  std::string name, arch;
+  size_t memory_bytes = 0;
+};
+inline DeviceText DescribeDevice(int index) {
+  DeviceText text;
+  cudaDeviceProp properties;
+  if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) return text;
+  text.name = properties.name;
+  text.arch = "sm_" + std::to_string(properties.major) + std::to_string(properties.minor);
+  text.memory_bytes = properties.totalGlobalMem;
+  return text;
+}
+inline double ClockHz(int) { return 1e9; }  // %globaltimer counts ns
+inline std::string ErrorDetail() { return {}; }
 
 template <class... P>
 hipError_t LaunchOn(hipStream_t stream, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,

@@ -3,10 +3,13 @@
 
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <tuple>
 
+#include "backend/sim/control.h"
 #include "backend/sim/hip_sim.h"
 #include "backend/sim/kernel.h"
+#include "backend/vt/device.h"
 
 // NOLINTBEGIN(bugprone-reserved-identifier): HIP's own keywords, which plain C++ does not have
 #define __global__
@@ -29,7 +32,24 @@ namespace vt::hip::on_sim {
 
 using namespace ::vt::sim;  // NOLINT(google-build-using-namespace): HIP's names are global elsewhere
 
+inline constexpr DeviceType kDeviceType = DeviceType::sim;
 inline constexpr bool kHasWave64 = true;
+
+struct DeviceText {
+  std::string name, arch;
+  size_t memory_bytes = 0;
+};
+inline DeviceText DescribeDevice(int index) {
+  DeviceText text;
+  char name[64] = "";
+  if (hipDeviceGetName(name, sizeof(name), index) == hipSuccess) text.name = name;
+  text.arch = "sim";
+  static_cast<void>(hipDeviceTotalMem(&text.memory_bytes, index));
+  return text;
+}
+inline double ClockHz(int) { return 1e9; }
+// What a kernel did wrong, when the runtime knows.
+inline std::string ErrorDetail() { return LastFault(); }
 
 template <class... P>
 hipError_t LaunchOn(hipStream_t stream, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,

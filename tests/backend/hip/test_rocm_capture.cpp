@@ -1,0 +1,282 @@
+// Graphs and scratch of RocmBackend: what a capture records and refuses, what it keeps alive.
+#include <set>
+#include <thread>
+
+#include "backend/vt/dispatch.h"
+#include "backend/vt/error.h"
+#include "backend/vt/stats.h"
+#include "tests/backend/hip/rocm_test.h"
+
+namespace vt::hip::on_sim {
+namespace {
+
+using testing::Each;
+using testing::HasSubstr;
+
+// out = 2 * x by way of scratch, as an op with temporary memory does it.
+void DoubleBy(Queue& queue, const char* purpose, const Buffer& x, const Buffer& out) {
+  const size_t n = x.bytes() / sizeof(float);
+  auto* temporary = Scratch<float>(queue, purpose, n);
+  AddFloats(queue, static_cast<float*>(x.data()), static_cast<float*>(x.data()), temporary,
+            static_cast<int>(n));
+  queue.backend().Copy(queue, out.data(), temporary, x.bytes());
+}
+
+class RocmCapture : public RocmTest {
+ protected:
+  void SetUp() override {
+    RocmTest::SetUp();
+    x = backend->Alloc(1024);
+    out = backend->Alloc(1024);
+    FillFloats(*queue, Floats(x), 3, 256);
+  }
+  void TearDown() override {
+    graph.reset();
+    x = {};
+    out = {};
+    RocmTest::TearDown();
+  }
+  void Capture() {
+    backend->BeginCapture(*queue);
+    DoubleBy(*queue, "double", x, out);
+    graph = backend->EndCapture(*queue);
+  }
+  void ExpectWorks() {
+    EXPECT_FALSE(queue->capturing());
+    DoubleBy(*queue, "double", x, out);
+    EXPECT_THAT(Read(*queue, out), Each(6.0F));
+    Capture();
+    backend->Fill(*queue, out.data(), 0, out.bytes());
+    graph->Launch(*queue);
+    EXPECT_THAT(Read(*queue, out), Each(6.0F));
+  }
+
+  Buffer x, out;
+  std::unique_ptr<Graph> graph;
+};
+
+TEST_F(RocmCapture, ReplaysWithWhatTheMemoryHoldsThen) {
+  DoubleBy(*queue, "double", x, out);
+  Capture();
+  for (const float value : {1.0F, 4.0F}) {
+    FillFloats(*queue, Floats(x), value, 256);
+    graph->Launch(*queue);
+    EXPECT_THAT(Read(*queue, out), Each(2 * value));
+  }
+}
+
+TEST_F(RocmCapture, CountsItsCallsAtEachLaunch) {
+  RegisterNative<SiluMulArgs>(DeviceType::sim, [](Queue& on, const SiluMulArgs& args) {
+    FillFloats(on, args.out.as<float>(), 1, 4);
+  });
+  SiluMulArgs args;
+  args.gate_up = MakeTensor(x.data(), DType::f32, {1, 8}, backend->device());
+  args.out = MakeTensor(out.data(), DType::f32, {1, 4}, backend->device());
+  const std::vector<OpTotals> before = ProviderTotals();
+  backend->BeginCapture(*queue);
+  for (int i = 0; i < 3; ++i) vt::Run(*queue, args);
+  graph = backend->EndCapture(*queue);
+  EXPECT_TRUE(Difference(ProviderTotals(), before).empty()) << "nothing ran yet";
+  graph->Launch(*queue);
+  graph->Launch(*queue);
+  const std::vector<OpTotals> moved = Difference(ProviderTotals(), before);
+  ASSERT_EQ(moved.size(), 1U);
+  EXPECT_EQ(moved[0].calls, 6U);
+  EXPECT_EQ(moved[0].bytes, static_cast<uint64_t>(6 * args.bytes()));
+  EXPECT_EQ(moved[0].provider, "vt-native");
+  // A capture that is dropped leaves nothing for the next one.
+  backend->BeginCapture(*queue);
+  vt::Run(*queue, args);
+  backend->AbandonCapture(*queue);
+  backend->BeginCapture(*queue);
+  graph = backend->EndCapture(*queue);
+  graph->Launch(*queue);
+  EXPECT_EQ(Difference(ProviderTotals(), before)[0].calls, 6U);
+}
+
+TEST_F(RocmCapture, StampsWorkInsideAGraph) {
+  backend->BeginCapture(*queue);
+  backend->Stamp(*queue, 0);
+  FillFloats(*queue, Floats(out), 1, 256);
+  backend->Stamp(*queue, 1);
+  graph = backend->EndCapture(*queue);
+  graph->Launch(*queue);
+  backend->Synchronize(*queue);
+  EXPECT_GT(backend->StampSeconds(*queue, 0, 1), 0);
+}
+
+TEST_F(RocmCapture, RefusesTheHostAndGoesOn) {
+  DoubleBy(*queue, "double", x, out);
+  std::vector<float> host(256);
+  backend->BeginCapture(*queue);
+  EXPECT_THROW(backend->FlushPending(*queue), RefusedError);
+  EXPECT_THROW(backend->Synchronize(*queue), RefusedError);
+  EXPECT_THROW(backend->BeginCapture(*queue), RefusedError);
+  EXPECT_THROW(backend->CopyIn(*queue, x.data(), host.data(), 1024), RefusedError);
+  EXPECT_THROW(backend->CopyOut(*queue, host.data(), x.data(), 1024), RefusedError);
+  EXPECT_THROW(static_cast<void>(backend->Alloc(4)), RefusedError);
+  EXPECT_THROW(static_cast<void>(backend->CreateQueue()), RefusedError);
+  DoubleBy(*queue, "double", x, out);
+  graph = backend->EndCapture(*queue);
+  graph->Launch(*queue);
+  EXPECT_THAT(Read(*queue, out), Each(6.0F));
+  EXPECT_THROW(backend->EndCapture(*queue), RefusedError);
+}
+
+TEST_F(RocmCapture, MemoryFreedMeanwhileIsGivenBackAfterwards) {
+  auto other = std::make_unique<Buffer>(backend->Alloc(64));
+  const size_t before = sim::LiveUsage(0).allocations;
+  backend->BeginCapture(*queue);
+  other.reset();
+  EXPECT_EQ(sim::LiveUsage(0).allocations, before);
+  FillFloats(*queue, Floats(out), 1, 256);
+  graph = backend->EndCapture(*queue);
+  EXPECT_EQ(sim::LiveUsage(0).allocations, before - 1);
+}
+
+TEST_F(RocmCapture, AFlushSkipsOtherQueuesThatCapture) {
+  const auto other = backend->CreateQueue();
+  backend->BeginCapture(*queue);
+  FillFloats(*queue, Floats(out), 7, 256);
+  FillFloats(*other, Floats(x), 5, 256);
+  backend->FlushPending(*other);
+  EXPECT_EQ(sim::PendingWork(0), 0U);
+  EXPECT_THAT(Read(*other, x), Each(5.0F));
+  graph = backend->EndCapture(*queue);
+  graph->Launch(*queue);
+  EXPECT_THAT(Read(*queue, out), Each(7.0F));
+}
+
+TEST_F(RocmCapture, AGraphRunsOnItsOwnQueueOnly) {
+  const auto other = backend->CreateQueue();
+  DoubleBy(*queue, "double", x, out);
+  Capture();
+  EXPECT_THROW(graph->Launch(*other), RefusedError);
+  backend->BeginCapture(*queue);
+  EXPECT_THROW(graph->Launch(*queue), RefusedError);
+  backend->AbandonCapture(*queue);
+}
+
+TEST_F(RocmCapture, AQueueMayEndWhileItCaptures) {
+  auto other = backend->CreateQueue();
+  backend->BeginCapture(*other);
+  FillFloats(*other, Floats(x), 5, 256);
+  other.reset();
+  EXPECT_EQ(backend->Alloc(4).bytes(), 4U) << "this thread no longer captures";
+}
+
+TEST_F(RocmCapture, ColdScratchIsRefusedBeforeAnythingHappens) {
+  backend->Synchronize(*queue);
+  const uint64_t allocations = sim::Calls(sim::Point::allocation);
+  backend->BeginCapture(*queue);
+  try {
+    DoubleBy(*queue, "double", x, out);
+    FAIL() << "not refused";
+  } catch (const RefusedError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("scratch 'double' on sim:0 has 0 bytes and a captured call needs 1024"));
+  }
+  EXPECT_EQ(sim::Calls(sim::Point::allocation), allocations);
+  EXPECT_EQ(backend->scratch().usage().buffers, 0U);
+  ExpectWorks();
+}
+
+TEST_F(RocmCapture, ScratchThatIsTooSmallIsColdToo) {
+  Scratch<float>(*queue, "double", 10);
+  backend->BeginCapture(*queue);
+  EXPECT_THROW(DoubleBy(*queue, "double", x, out), RefusedError);
+  EXPECT_EQ(backend->scratch().usage().bytes, 40U);
+  ExpectWorks();
+}
+
+TEST_F(RocmCapture, GrowthDoesNotFreeWhatAGraphUses) {
+  DoubleBy(*queue, "double", x, out);
+  Capture();
+  Scratch<float>(*queue, "double", 1 << 18);  // larger, and afterwards other memory takes any hole
+  const Buffer taker = backend->Alloc(1024);
+  FillFloats(*queue, Floats(taker), -1, 256);
+  const size_t live = sim::LiveUsage(0).allocations;
+  for (int i = 0; i < 2; ++i) {
+    backend->Fill(*queue, out.data(), 0, out.bytes());
+    graph->Launch(*queue);
+    EXPECT_THAT(Read(*queue, out), Each(6.0F));
+    EXPECT_THAT(Read(*queue, taker), Each(-1.0F));
+  }
+  graph.reset();
+  EXPECT_EQ(sim::LiveUsage(0).allocations, live - 1) << "the graph's buffer goes with the graph";
+}
+
+TEST_F(RocmCapture, AGraphOutlivesItsQueue) {
+  auto other = backend->CreateQueue();
+  DoubleBy(*other, "double", x, out);
+  backend->BeginCapture(*other);
+  DoubleBy(*other, "double", x, out);
+  graph = backend->EndCapture(*other);
+  graph->Launch(*other);
+  other.reset();
+  EXPECT_EQ(backend->scratch().usage().buffers, 0U);
+  graph.reset();
+}
+
+TEST_F(RocmCapture, ScratchBelongsToDeviceQueueAndPurpose) {
+  const auto other_queue = backend->CreateQueue();
+  const auto other_device = Open(1);
+  const auto elsewhere = other_device->CreateQueue();
+  std::set<float*> seen;
+  for (Queue* each : {queue.get(), other_queue.get(), elsewhere.get()}) {
+    for (const char* purpose : {"a", "b"}) {
+      float* data = Scratch<float>(*each, purpose, 100);
+      EXPECT_TRUE(seen.insert(data).second) << purpose << " is shared";
+      EXPECT_EQ(Scratch<float>(*each, purpose, 50), data) << "grow-only";
+    }
+  }
+  EXPECT_EQ(backend->scratch().usage().buffers, 4U);
+  EXPECT_EQ(other_device->scratch().usage(*elsewhere).bytes, 800U);
+}
+
+TEST_F(RocmCapture, TwoQueuesDoNotDisturbOneAnother) {
+  const auto other = backend->CreateQueue();
+  const Buffer y = backend->Alloc(1024);
+  const Buffer out_y = backend->Alloc(1024);
+  FillFloats(*other, Floats(y), 10, 256);
+  DoubleBy(*queue, "double", x, out);
+  DoubleBy(*other, "double", y, out_y);
+  EXPECT_THAT(Read(*other, out_y), Each(20.0F));
+  EXPECT_GT(sim::PendingWork(0), 0U) << "waiting for one queue ran the other";
+  EXPECT_THAT(Read(*queue, out), Each(6.0F));
+}
+
+TEST_F(RocmCapture, ScratchIsFreedWithItsQueue) {
+  auto other = backend->CreateQueue();
+  const size_t before = sim::LiveUsage(0).bytes;
+  Scratch<float>(*other, "a", 100);
+  Scratch<float>(*other, "a", 200);
+  EXPECT_EQ(sim::LiveUsage(0).bytes, before + 800);
+  other.reset();
+  EXPECT_EQ(sim::LiveUsage(0).bytes, before);
+}
+
+TEST_F(RocmCapture, HostThreadsUseTheirQueuesAtOnce) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([this, t] {
+      const auto mine = backend->CreateQueue();
+      const auto value = static_cast<float>(t + 1);
+      for (int round = 1; round < 8; ++round) {
+        const Buffer in = backend->Alloc(static_cast<size_t>(round) * 1024);
+        const Buffer doubled = backend->Alloc(in.bytes());
+        FillFloats(*mine, Floats(in), value, round * 256);
+        DoubleBy(*mine, "double", in, doubled);
+        backend->BeginCapture(*mine);
+        DoubleBy(*mine, "double", in, doubled);
+        const auto replay = backend->EndCapture(*mine);
+        replay->Launch(*mine);
+        EXPECT_THAT(Read(*mine, doubled), Each(2 * value));
+        backend->FlushPending(*mine);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace vt::hip::on_sim
