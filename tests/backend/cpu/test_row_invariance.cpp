@@ -142,13 +142,13 @@ TEST_F(RowInvariance, CausalConv) {
 }
 
 TEST_F(RowInvariance, GatedDeltaRule) {
-  const int64_t one = 6 * 24 * 40;
+  const int64_t one = 18 * 24 * 40;  // enough heads that all rows run on several threads
   const vt::Tensor q = t_.Strided({kRows, 2, 24});
   const vt::Tensor k = t_.Strided({kRows, 2, 24});
-  const vt::Tensor v = t_.Strided({kRows, 6, 40});
-  const vt::Tensor ab = t_.Strided({kRows, 6});
-  const vt::Tensor a_log = t_.Random(kF32, {6});
-  const vt::Tensor states = t_.Random(kF32, {kRows + 1, 6, 24, 40});
+  const vt::Tensor v = t_.Strided({kRows, 18, 40});
+  const vt::Tensor ab = t_.Strided({kRows, 18});
+  const vt::Tensor a_log = t_.Random(kF32, {18});
+  const vt::Tensor states = t_.Random(kF32, {kRows + 1, 18, 24, 40});
   const auto args_of = [&](int64_t first, int64_t n, const vt::Tensor& table, int32_t slot) {
     return vt::GatedDeltaRuleArgs{.q = q.Rows(first, n),
                                   .k = k.Rows(first, n),
@@ -159,7 +159,7 @@ TEST_F(RowInvariance, GatedDeltaRule) {
                                   .dt_bias = a_log,
                                   .states = table,
                                   .slot = t_.Ints({slot}),
-                                  .out = t_.Empty(kF32, {n, 6, 40})};
+                                  .out = t_.Empty(kF32, {n, 18, 40})};
   };
   for (int64_t r = 0; r < kRows; ++r) {
     const vt::Tensor state = t_.Copy(states.Rows(r, 1));
@@ -167,7 +167,7 @@ TEST_F(RowInvariance, GatedDeltaRule) {
     std::copy_n(state.as<float>(), one, states.Rows(r + 1, 1).as<float>());
   }
   Check([&](int64_t first, int64_t n) {
-    const vt::Tensor table = t_.Random(kF32, {kRows + 1, 6, 24, 40});
+    const vt::Tensor table = t_.Random(kF32, {kRows + 1, 18, 24, 40});
     std::copy_n(states.Rows(first, 1).as<float>(), one, table.Rows(1, 1).as<float>());
     vt::GatedDeltaRuleArgs args = args_of(first, n, table, 1);
     args.keep_rows = true;
