@@ -46,8 +46,9 @@ struct Reading {
 struct Throttle {
   bool thermal = false;
   bool power_cap = false;
-  bool hw_slowdown = false;  // current or voltage limits, hardware slow-down, external signal
-  uint64_t raw = 0;          // as read: a status word, or a sum of residency counters
+  bool hw_slowdown = false;         // current or voltage limits, hardware slow-down, external signal
+  uint64_t raw = 0;                 // as read: a status word, or a sum of residency counters
+  std::vector<std::string> active;  // names of the throttlers at work, power-cap ones included
 };
 
 // One tick of the sampler.
@@ -69,7 +70,7 @@ struct ClockStat {
 
 struct ClockPhase {
   int64_t samples = 0;
-  ClockStat sclk_mhz, mclk_mhz;
+  ClockStat sclk_mhz, mclk_mhz, fclk_mhz;
   Json unknown = Json::object();
 };
 

@@ -27,6 +27,7 @@ void Fields(Io& io, S& s) {
 template <class Io, Is<ClockPhase> S>
 void Fields(Io& io, S& s) {
   io("samples", s.samples), io("sclk_mhz", s.sclk_mhz), io("mclk_mhz", s.mclk_mhz);
+  io.May("fclk_mhz", s.fclk_mhz);
 }
 
 template <class Io, Is<ClockWindow> S>

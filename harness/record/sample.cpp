@@ -22,7 +22,8 @@ Json ValueToJson(const Throttle& v) {
   return {{"thermal", v.thermal},
           {"power_cap", v.power_cap},
           {"hw_slowdown", v.hw_slowdown},
-          {"raw", fmt::format("{:#x}", v.raw)}};
+          {"raw", fmt::format("{:#x}", v.raw)},
+          {"active", v.active}};
 }
 
 void ValueFromJson(const Json& j, double& v) { v = j.get<double>(); }
@@ -32,6 +33,7 @@ void ValueFromJson(const Json& j, Throttle& v) {
   v.power_cap = j.at("power_cap").get<bool>();
   v.hw_slowdown = j.at("hw_slowdown").get<bool>();
   v.raw = std::stoull(j.at("raw").get<std::string>(), nullptr, 16);
+  v.active = j.at("active").get<std::vector<std::string>>();
 }
 
 }  // namespace
