@@ -20,18 +20,16 @@ class Bytes {
   }
   // All ones: sentinel_value.
   template <typename T>
-  Number Scaled(size_t offset, double scale) const {
+  Number Divided(size_t offset, double by) const {
     const T raw = At<T>(offset);
     if (IsAllOnes(raw)) return Null(Missing::sentinel_value, Source::gpu_metrics);
-    return Value<double>(raw * scale, Source::gpu_metrics);
+    return Value(static_cast<double>(raw) / by, Source::gpu_metrics);
   }
-  Number U16(size_t offset, double scale = 1) const { return Scaled<uint16_t>(offset, scale); }
+  Number U16(size_t offset, double by = 1) const { return Divided<uint16_t>(offset, by); }
 
  private:
   std::span<const std::byte> data_;
 };
-
-Number Absent() { return Null(Missing::unsupported, Source::gpu_metrics); }
 
 Number Percent(Number n) {
   if (n.value && *n.value > 100) return Null(Missing::unit_suspect, Source::gpu_metrics);
@@ -39,14 +37,9 @@ Number Percent(Number n) {
 }
 
 GpuMetrics Blank(int format, int content) {
-  GpuMetrics m;
+  GpuMetrics m = NoGpuMetrics(Missing::unsupported);
   m.format = format;
   m.content = content;
-  for (Number* n : {&m.temp_c, &m.junction_c, &m.memory_c, &m.busy_percent, &m.memory_busy_percent,
-                    &m.socket_power_w, &m.average_sclk_mhz, &m.average_mclk_mhz, &m.average_fclk_mhz,
-                    &m.current_sclk_mhz, &m.current_mclk_mhz, &m.stapm_limit_w}) {
-    *n = Absent();
-  }
   return m;
 }
 
@@ -65,6 +58,7 @@ GpuMetrics DiscreteCard(const Bytes& b, int content) {
   m.average_mclk_mhz = b.U16(clocks + 4);
   m.current_sclk_mhz = b.U16(clocks + 14);
   m.current_mclk_mhz = b.U16(clocks + 18);
+  m.throttle_missing = Missing::sentinel_value;
   if (const auto bits = b.At<uint32_t>(clocks + 28); !IsAllOnes(bits)) m.asic_throttle_bits = bits;
   if (content == 3) {
     if (const auto bits = b.At<uint64_t>(112); !IsAllOnes(bits)) m.throttle_bits = bits;
@@ -75,10 +69,10 @@ GpuMetrics DiscreteCard(const Bytes& b, int content) {
 // Averages only; milliwatts and hundredths of a degree.
 GpuMetrics Apu(const Bytes& b) {
   GpuMetrics m = Blank(3, 0);
-  m.temp_c = b.U16(4, 0.01);
+  m.temp_c = b.U16(4, 100);
   m.busy_percent = Percent(b.U16(42));
-  m.socket_power_w = b.Scaled<uint32_t>(112, 1e-3);
-  m.stapm_limit_w = b.U16(172, 1e-3);
+  m.socket_power_w = b.Divided<uint32_t>(112, 1000);
+  m.stapm_limit_w = b.U16(172, 1000);
   m.average_sclk_mhz = b.U16(174);
   m.average_fclk_mhz = b.U16(182);
   m.average_mclk_mhz = b.U16(186);
@@ -111,6 +105,17 @@ constexpr std::array<std::string_view, ThrottleResidency::kCount> kResidency = {
     "prochot", "spl", "fppt", "sppt", "thm_core", "thm_gfx", "thm_soc"};
 
 }  // namespace
+
+GpuMetrics NoGpuMetrics(Missing why) {
+  GpuMetrics m;
+  for (Number* n : {&m.temp_c, &m.junction_c, &m.memory_c, &m.busy_percent, &m.memory_busy_percent,
+                    &m.socket_power_w, &m.average_sclk_mhz, &m.average_mclk_mhz, &m.average_fclk_mhz,
+                    &m.current_sclk_mhz, &m.current_mclk_mhz, &m.stapm_limit_w}) {
+    *n = Null(why, Source::gpu_metrics);
+  }
+  m.throttle_missing = why;
+  return m;
+}
 
 GpuMetricsResult ParseGpuMetrics(std::span<const std::byte> bytes) {
   if (bytes.empty()) return {std::nullopt, Missing::empty};
@@ -147,13 +152,21 @@ std::vector<std::string> ThrottleNames(const ThrottleResidency& before, const Th
   return names;
 }
 
-ThrottleClass ClassOf(const std::string& name) {
-  if (name.starts_with("temp_") || name.starts_with("thm_")) return ThrottleClass::kThermal;
-  if (name.starts_with("prochot") || name.starts_with("vrhot")) return ThrottleClass::kHwSlowdown;
-  for (std::string_view power : {"ppt", "spl", "fppt", "sppt", "tdc_", "edc_", "apcc", "ppm"}) {
-    if (name.starts_with(power)) return ThrottleClass::kPower;
+std::vector<std::string> AsicThrottleNames(uint32_t bits) {
+  std::vector<std::string> names;
+  for (int bit = 0; bit < 32; ++bit) {
+    if ((bits >> bit & 1) != 0) names.push_back("asic_bit_" + std::to_string(bit));
   }
-  return ThrottleClass::kOther;
+  return names;
+}
+
+ThrottleClass ClassOf(const std::string& name) {
+  if (name.starts_with("temp_") || name.starts_with("thm_")) return ThrottleClass::thermal;
+  if (name.starts_with("prochot") || name.starts_with("vrhot")) return ThrottleClass::hw_slowdown;
+  for (std::string_view power : {"ppt", "spl", "fppt", "sppt", "tdc_", "edc_", "apcc", "ppm"}) {
+    if (name.starts_with(power)) return ThrottleClass::power;
+  }
+  return ThrottleClass::other;
 }
 
 }  // namespace warmleg::telemetry

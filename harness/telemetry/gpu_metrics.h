@@ -16,7 +16,7 @@
 namespace warmleg::telemetry {
 
 // What a throttler says about a measurement.
-enum class ThrottleClass { kPower, kThermal, kHwSlowdown, kOther };
+enum class ThrottleClass : uint8_t { power, thermal, hw_slowdown, other };
 
 // Time spent throttled per cause since boot, in the driver's own unit; only a rise between two samples means
 // something.
@@ -36,14 +36,18 @@ struct GpuMetrics {
   Number current_sclk_mhz, current_mclk_mhz;                    // format 1 only
   Number stapm_limit_w;                                         // format 3: skin temperature limit in force
   std::optional<uint64_t> throttle_bits;                        // 1.3: meaning is the same on every board
-  std::optional<uint32_t> asic_throttle_bits;  // 1.0-1.3: meaning differs from board to board
-  std::optional<ThrottleResidency> residency;  // 3.0
+  std::optional<uint32_t> asic_throttle_bits;       // 1.0-1.3: meaning differs from board to board
+  std::optional<ThrottleResidency> residency;       // 3.0
+  Missing throttle_missing = Missing::unsupported;  // why none of the three above is there
 };
 
 struct GpuMetricsResult {
   std::optional<GpuMetrics> metrics;
   Missing reason = Missing::unsupported;  // or empty, or error: shorter than its format needs
 };
+
+// All fields null for `why`: what a file that cannot be read amounts to.
+GpuMetrics NoGpuMetrics(Missing why);
 
 // Never throws; any bytes are allowed.
 GpuMetricsResult ParseGpuMetrics(std::span<const std::byte> bytes);
@@ -53,6 +57,8 @@ std::vector<std::string> ThrottleNames(uint64_t bits);
 // Names of the counters that rose from `before` to `after` ("thm_gfx", ...); a counter that fell was reset
 // and is no rise.
 std::vector<std::string> ThrottleNames(const ThrottleResidency& before, const ThrottleResidency& after);
+// Names of the board's own bits ("asic_bit_N"): shown, judged by no rule.
+std::vector<std::string> AsicThrottleNames(uint32_t bits);
 ThrottleClass ClassOf(const std::string& throttle_name);
 
 }  // namespace warmleg::telemetry

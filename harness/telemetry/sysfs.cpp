@@ -142,7 +142,7 @@ Text ReadTrimmed(const std::string& path, Source source) {
   return Value(std::string(text), source);
 }
 
-Number ReadNumber(const std::string& path, double scale, Source source) {
+Number ReadNumber(const std::string& path, double by, Source source) {
   const Text text = ReadTrimmed(path, source);
   if (!text.value) return Null(text.missing, source);
   const std::string& s = *text.value;
@@ -150,7 +150,7 @@ Number ReadNumber(const std::string& path, double scale, Source source) {
   const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), raw);
   if (error != std::errc() || end != s.data() + s.size()) return Null(Missing::error, source);
   if (IsAllOnes(raw)) return Null(Missing::sentinel_value, source);
-  return Value(static_cast<double>(raw) * scale, source);
+  return Value(static_cast<double>(raw) / by, source);
 }
 
 std::vector<SysfsBoard> FindBoards(const std::string& sys_root) {

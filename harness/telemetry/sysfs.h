@@ -25,9 +25,10 @@ FileText ReadFile(const std::string& path);
 
 // Without the white space around it.
 Text ReadTrimmed(const std::string& path, Source source);
-// An unsigned decimal number times `scale`; anything else in the file is `error`, all ones `sentinel_value`.
-Number ReadNumber(const std::string& path, double scale, Source source);
-// "permission", "unsupported", ... or null: what a writer of /dev/null-like results reports about `error`.
+// An unsigned decimal number divided by `by`; anything else in the file is `error`, all ones
+// `sentinel_value`.
+Number ReadNumber(const std::string& path, double by, Source source);
+// What an errno of open or read means for the field.
 Missing MissingFromErrno(int error);
 
 // A GPU of vendor 0x1002 below /sys/class/drm.

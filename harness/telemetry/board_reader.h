@@ -1,0 +1,53 @@
+// Reads one board once per tick: the library first, then sysfs and hwmon of the same PCI address, then
+// gpu_metrics raw.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "harness/telemetry/gpu_metrics.h"
+#include "harness/telemetry/library.h"
+#include "harness/telemetry/sample.h"
+#include "harness/telemetry/sysfs.h"
+
+namespace warmleg::telemetry {
+
+class BoardReader {
+ public:
+  // `library` may be null, or have no device at this address: then the files answer alone. It outlives the
+  // reader.
+  BoardReader(SysfsBoard board, ClockLibrary* library, std::string sys_root);
+
+  const SysfsBoard& board() const { return board_; }
+  // Never throws and never gives a made-up number. `monotonic_ns` is stamped on the sample.
+  BoardSample Read(int64_t monotonic_ns);
+
+ private:
+  struct ClockFiles {
+    const char* dpm;          // "pp_dpm_sclk"
+    const char* hwmon_label;  // of freqN_input; null: none
+  };
+  Number ReadClock(const ClockFiles& files, const LibraryClock& from_library, const Number& from_metrics,
+                   Number* top, bool* deep_sleep) const;
+  Number HwmonFrequency(const char* label) const;
+  Number HwmonTemperature(const char* label) const;
+  Number ReadPower(const LibraryReading& library, const GpuMetrics& metrics, const Number& busy) const;
+  Number ReadBusy(const LibraryReading& library, const GpuMetrics& metrics) const;
+  void ReadThrottle(const GpuMetrics& metrics, BoardSample& sample);
+  void ReadTemperatures(const LibraryReading& library, const GpuMetrics& metrics, BoardSample& sample) const;
+  GpuMetrics ReadMetrics() const;
+  Number CpuFrequency();
+  bool Suspended() const;
+
+  SysfsBoard board_;
+  ClockLibrary* library_;
+  std::optional<size_t> library_index_;
+  std::string sys_root_;
+  bool apu_ = false;
+  std::optional<ThrottleResidency> residency_;
+  Number cpu_mhz_;
+  int64_t cpu_read_ns_ = 0;
+};
+
+}  // namespace warmleg::telemetry
