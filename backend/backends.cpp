@@ -1,9 +1,13 @@
 #include "backend/backends.h"
 
 #include "backend/cpu/register.h"
+#include "backend/hip/register.h"
 
 namespace vt {
 
-void RegisterBackends() { cpu::Register(); }
+void RegisterBackends() {
+  cpu::Register();
+  hip::Register();
+}
 
 }  // namespace vt
