@@ -91,7 +91,9 @@ TEST_P(Goldens, EveryCaseGivesTheGoldenIdsLogitsAndRounds) {
     const decode::Generation drafted = session.DFlash2(c.prompt_ids, options);
     EXPECT_EQ(drafted.output_ids, c.dflash2);
     ExpectLogits(drafted, c);
-    if (c.max_new_tokens == cases[i].max_new_tokens) EXPECT_EQ(drafted.rounds.size(), c.rounds.size());
+    if (c.max_new_tokens == cases[i].max_new_tokens) {
+      EXPECT_EQ(drafted.rounds.size(), c.rounds.size());
+    }
     ExpectRounds(drafted.rounds, c.rounds);
     EXPECT_EQ(drafted.finish, c.stop_ids.empty() || c.max_new_tokens < cases[i].max_new_tokens
                                   ? decode::Finish::length
