@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "backend/model/tokenizer.h"
 #include "backend/vt/error.h"
 
 namespace warmleg::model {
@@ -55,12 +56,32 @@ void Fill(Checked&& checked, ModelReport* report) {
   AddPlan(checked.plan, checked.match, report);
 }
 
+// A run from token ids needs no tokenizer, so only one that is there and unusable refuses.
+void CheckTokenizer(const std::string& dir, ModelReport* report) {
+  try {
+    const std::optional<std::string> text = ReadSmallFile(dir, "tokenizer.json", uint64_t{256} << 20);
+    if (!text) {
+      report->findings.shown.emplace_back("target: no tokenizer.json: only --prompt-ids works");
+      return;
+    }
+    const int64_t size = Tokenizer::Parse(*text, "target: tokenizer.json").size();
+    report->findings.shown.push_back(fmt::format("target: tokenizer.json has ids below {}", size));
+    if (report->checked && size > report->target.vocab)
+      report->findings.warned.push_back(
+          fmt::format("target: tokenizer.json has ids up to {}, the embedding has {} rows", size - 1,
+                      report->target.vocab));
+  } catch (const vt::InputError& error) {
+    report->findings.wrong.emplace_back(error.what());
+  }
+}
+
 ModelReport InspectTarget(const std::string& dir) {
   ModelReport report;
   report.dir = dir;
   CheckedTarget checked = CheckTarget(dir);
   report.target = checked.weights.config;
   Fill(std::move(checked), &report);
+  CheckTokenizer(dir, &report);
   return report;
 }
 

@@ -11,7 +11,6 @@ namespace warmleg::cli {
 namespace {
 
 using nlohmann::json;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using warmleg::testing::CheckpointFixture;
 using warmleg::testing::kFlatDraft;
@@ -103,6 +102,16 @@ TEST(Inspect, OneDefectIsOneLine) {
   EXPECT_EQ(o.exit_code, 2);
   EXPECT_THAT(o.err, HasSubstr("target_layer_ids holds 7: a tap on the last block is refused"));
   EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1);
+}
+
+TEST(Inspect, ATokenizerThatIsThereMustWork) {
+  const TempDir dir;
+  CheckpointFixture::Read(kFlatTarget).Write(dir.path());
+  EXPECT_THAT(Inspected({dir.path().string()}).out, HasSubstr("no tokenizer.json"));
+  warmleg::testing::WriteFile(dir / "tokenizer.json", R"({"model":{"type":"Unigram"}})");
+  const Outcome o = Inspected({dir.path().string()});
+  EXPECT_EQ(o.exit_code, 2);
+  EXPECT_THAT(o.err, HasSubstr("tokenizer.json: model.type is \"Unigram\""));
 }
 
 TEST(Inspect, SwappedDirectoriesAndMissingOnes) {
