@@ -69,8 +69,6 @@ std::vector<DeviceInfo> ListHipDevices(std::vector<std::string>* notes) {
 }
 
 void RegisterVendor();
-void RegisterVendor() {
-  RegisterBackend({kDeviceType, ListHipDevices, Create});
-}
+void RegisterVendor() { RegisterBackend({kDeviceType, ListHipDevices, Create}); }
 
 }  // namespace vt::hip::WARMLEG_VENDOR
