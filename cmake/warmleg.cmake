@@ -48,6 +48,8 @@ function(warmleg_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT})
 endfunction()
 
+add_custom_target(fuzzers)  # what scripts/fuzz needs
+
 # warmleg_fuzzer(NAME SOURCES ... DEPS ...): one libFuzzer program in fuzz/ of the build folder; scripts/fuzz runs every
 # program there, seeded from tests/fuzz/corpus/NAME.
 function(warmleg_fuzzer name)
@@ -56,4 +58,5 @@ function(warmleg_fuzzer name)
   target_link_libraries(${name} PRIVATE warmleg_flags ${ARG_DEPS})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+  add_dependencies(fuzzers ${name})
 endfunction()
