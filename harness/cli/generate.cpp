@@ -1,0 +1,155 @@
+#include "backend/decode/generate.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "backend/model/loader.h"
+#include "backend/model/tokenizer.h"
+#include "backend/vt/error.h"
+#include "harness/cli/commands.h"
+#include "harness/run/devices.h"
+#include "harness/run/interrupt.h"
+#include "harness/store/store.h"
+
+namespace warmleg::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Settings {
+  std::string target, draft, device = "auto", precision, trace;
+  std::optional<std::string> prompt;
+  std::vector<int32_t> prompt_ids;
+  bool has_prompt_ids = false;
+  int64_t max_new_tokens = 0;
+  double temperature = 0;
+  bool ignore_eos = false;
+};
+
+std::optional<model::Tokenizer> FindTokenizer(const Settings& s) {
+  const std::string path = (std::filesystem::path(s.target) / "tokenizer.json").string();
+  if (!std::filesystem::exists(path)) {
+    if (s.has_prompt_ids) return std::nullopt;
+    throw vt::InputError(fmt::format("{}: no such file; give the prompt as --prompt-ids", path));
+  }
+  try {
+    return model::Tokenizer::Load(path);
+  } catch (const vt::InputError& e) {
+    if (!s.has_prompt_ids) throw;
+    fmt::print(stderr, "warmleg: {}; printing ids\n", e.what());
+    return std::nullopt;
+  }
+}
+
+vt::Precision PrecisionOf(const Settings& s, vt::Device device) {
+  if (s.precision == "exact") return vt::Precision::exact;
+  if (s.precision == "bf16") return vt::Precision::bf16;
+  const bool gpu = device.type == vt::DeviceType::rocm || device.type == vt::DeviceType::cuda;
+  return gpu ? vt::Precision::bf16 : vt::Precision::exact;
+}
+
+Json TraceJson(const decode::Generation& g) {
+  Json rounds = Json::array();
+  for (const decode::Round& r : g.rounds) {
+    rounds.push_back({{"anchor", r.anchor},
+                      {"position", r.position},
+                      {"drafted", r.drafted},
+                      {"accepted", r.accepted},
+                      {"emitted", r.emitted}});
+  }
+  return {{"schema", "warmleg.trace/1"},
+          {"prompt_ids", g.prompt_ids},
+          {"output_ids", g.output_ids},
+          {"finish", g.finish == decode::Finish::stop ? "stop" : "length"},
+          {"first_logits", {{"ids", g.first_ids}, {"values", g.first_logits}}},
+          {"rounds", rounds}};
+}
+
+void PrintOutput(const decode::Generation& g, const std::optional<model::Tokenizer>& tokenizer) {
+  if (tokenizer) {
+    try {
+      fmt::print("{}\n", tokenizer->Decode(g.output_ids));
+      return;
+    } catch (const vt::InputError& e) {
+      fmt::print(stderr, "warmleg: {}; printing ids\n", e.what());
+    }
+  }
+  fmt::print("{}\n", fmt::join(g.output_ids, ","));
+}
+
+int RunGenerate(const Settings& s) {
+  if (s.temperature != 0) {
+    throw vt::InputError(
+        fmt::format("--temperature {}: only greedy decoding (0) is supported", s.temperature));
+  }
+  if (s.max_new_tokens < 0) {
+    throw vt::InputError(fmt::format("--max-new-tokens {}: must not be negative", s.max_new_tokens));
+  }
+  run::RegisterBackends();
+  run::CatchInterrupts();
+  std::vector<std::string> notes;
+  const std::vector<vt::DeviceInfo> devices = vt::ListDevices(&notes);
+  const vt::Device device = run::ResolveDevice(s.device, devices, notes);
+  const std::optional<model::Tokenizer> tokenizer = FindTokenizer(s);
+  const std::vector<int32_t> prompt = s.has_prompt_ids ? s.prompt_ids : tokenizer->Encode(*s.prompt);
+
+  vt::Backend& backend = vt::GetBackend(device);
+  const model::TargetWeights target = model::LoadTarget(s.target, backend);
+  std::optional<model::DraftWeights> draft;
+  if (!s.draft.empty()) draft = model::LoadDraft(s.draft, target.config, backend);
+  decode::Session session(target, draft ? &*draft : nullptr,
+                          static_cast<int64_t>(prompt.size()) + s.max_new_tokens);
+  decode::Options options;
+  options.max_new_tokens = s.max_new_tokens;
+  options.ignore_eos = s.ignore_eos;
+  options.precision = PrecisionOf(s, device);
+  options.first_logits = s.trace.empty() ? 0 : 8;
+  options.interrupted = run::InterruptPending;
+  const decode::Generation g = draft ? session.DFlash2(prompt, options) : session.Plain(prompt, options);
+  if (!s.trace.empty()) store::WriteAtomically(s.trace, TraceJson(g).dump() + "\n", true);
+  PrintOutput(g, tokenizer);
+  return 0;
+}
+
+}  // namespace
+
+void AddGenerate(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("generate", "decodes one prompt; text on stdout");
+  auto s = std::make_shared<Settings>();
+  command->add_option("--target", s->target, "checkpoint directory of the target")->required();
+  command->add_option("--draft", s->draft,
+                      "checkpoint directory of the DFlash2 draft; without it plain decoding");
+  CLI::Option* prompt =
+      command->add_option("--prompt", s->prompt, "prompt text (needs the target's tokenizer.json)");
+  CLI::Option* ids =
+      command->add_option("--prompt-ids", s->prompt_ids, "prompt as token ids: 1,2,3")->delimiter(',');
+  ids->allow_extra_args(false);
+  prompt->excludes(ids);
+  command->add_option("--max-new-tokens", s->max_new_tokens, "tokens to make at most")->required();
+  command->add_option("--device", s->device, "cpu, rocm:0, ...; auto: the only GPU, else cpu")
+      ->capture_default_str();
+  command
+      ->add_option("--precision", s->precision,
+                   "activations of the prefill: exact or bf16 (default: bf16 on GPUs, else exact)")
+      ->check(CLI::IsMember({"exact", "bf16"}));
+  command->add_option("--temperature", s->temperature, "0: greedy")->capture_default_str();
+  command->add_flag("--ignore-eos", s->ignore_eos, "stop tokens do not end the output");
+  command->add_option("--trace", s->trace, "write ids, first logits and every draft round to this file");
+  SetExample(
+      *command,
+      "warmleg generate --target scenarios/checkpoints/tiny-code/target \\\n"
+      "      --draft scenarios/checkpoints/tiny-code/draft --prompt 'def add(a, b):' --max-new-tokens 32");
+  command->callback([s, ids, &exit_code] {
+    s->has_prompt_ids = ids->count() > 0;
+    if (!s->has_prompt_ids && !s->prompt) throw CLI::RequiredError("--prompt or --prompt-ids");
+    exit_code = RunGenerate(*s);
+  });
+}
+
+}  // namespace warmleg::cli

@@ -1,0 +1,22 @@
+// Faults on purpose, for the tests of the parent. Off unless WARMLEG_TEST_FAULT is set; the variable stands
+// in the result's environment, and the worker says so on stderr.
+//
+//   WARMLEG_TEST_FAULT=KIND:LEG, KIND:PROCESS.LEG, KIND:load or KIND:reference, several joined by commas
+//   KIND: abort, exit, kill, hang (ignores SIGTERM), oom, garbage; for legs also diverge, leak, slow
+#pragma once
+
+#include <cstdint>
+
+#include "harness/run/protocol.h"
+
+namespace warmleg::run {
+
+enum class FaultPoint : uint8_t { load, leg };
+
+// Dies, hangs or throws when the variable asks for it here. process, leg: ignored at `load`; process -1: a
+// leg of the reference.
+void InjectFault(FaultPoint point, int64_t process, int64_t leg);
+// Changes what a leg reports: another token (diverge), repeats that differ (leak), a time above 0 (slow).
+void AlterLeg(int64_t process, LegReply& reply);
+
+}  // namespace warmleg::run
