@@ -100,7 +100,8 @@ TEST(RecordJson, SampleFields) {
   s.sclk_mhz = {.value = 2899, .source = Source::rocm_smi};
   s.mclk_mhz = {.missing = Missing::no_current_level, .source = Source::sysfs};
   s.perf_level = {.value = "auto", .source = Source::sysfs};
-  s.throttle = {.value = Throttle{.thermal = true, .raw = 0x10}, .source = Source::gpu_metrics};
+  s.throttle = {.value = Throttle{.thermal = true, .raw = 0x10, .active = {"temp_hotspot"}},
+                .source = Source::gpu_metrics};
   const Json fields = FieldsToJson(s);
   EXPECT_EQ(fields["sclk_mhz"], Json({{"value", 2899.0}, {"source", "rocm_smi"}}));
   EXPECT_EQ(fields["mclk_mhz"],
