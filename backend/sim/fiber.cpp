@@ -34,22 +34,22 @@ boost::context::fiber Fiber::Start(boost::context::fiber&& caller) {
   caller_ = std::move(caller);
   body_();
   LeaveStack(nullptr, outside_bottom_, outside_bytes_);
-  SwitchTsanFiber(tsan_outside_);
   return std::move(caller_);
 }
 
 void Fiber::Resume() {
-  tsan_outside_ = CurrentTsanFiber();
+  // Both switches stand here: ThreadSanitizer's own call stack of a fiber then sees as many returns as calls.
+  void* const outside = CurrentTsanFiber();
   const auto* bottom = static_cast<const char*>(stack_.sp) - stack_.size;
   LeaveStack(&outside_fake_, bottom, stack_.size);
   SwitchTsanFiber(tsan_inside_);
   inside_ = std::move(inside_).resume();
+  SwitchTsanFiber(outside);
   ArriveOnStack(outside_fake_, nullptr, nullptr);
 }
 
 void Fiber::Suspend() {
   LeaveStack(&inside_fake_, outside_bottom_, outside_bytes_);
-  SwitchTsanFiber(tsan_outside_);
   caller_ = std::move(caller_).resume();
   ArriveOnStack(inside_fake_, &outside_bottom_, &outside_bytes_);
 }

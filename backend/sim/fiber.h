@@ -31,7 +31,6 @@ class Fiber {
   const void* outside_bottom_ = nullptr;
   size_t outside_bytes_ = 0;
   void* tsan_inside_ = nullptr;
-  void* tsan_outside_ = nullptr;
 };
 
 }  // namespace vt::sim

@@ -72,7 +72,8 @@ inline void* CurrentTsanFiber() {
   return nullptr;
 #endif
 }
-inline void SwitchTsanFiber([[maybe_unused]] void* fiber) {
+// Inlined, or its own return would be counted on the other fiber.
+[[gnu::always_inline]] inline void SwitchTsanFiber([[maybe_unused]] void* fiber) {
 #if defined(WARMLEG_TSAN)
   __tsan_switch_to_fiber(fiber, 0);
 #endif

@@ -3,6 +3,7 @@
 #include <string>
 #include <thread>
 
+#include "backend/sim/sanitizer.h"
 #include "tests/backend/sim/sim_test.h"
 
 namespace vt::sim {
@@ -151,7 +152,7 @@ TEST_F(SimRuntime, FreedRoomIsUsedAgain) {
 }
 
 TEST_F(SimRuntime, WritingPastAnAllocationBreaksTheDevice) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(WARMLEG_ASAN)
   GTEST_SKIP() << "AddressSanitizer reports the write itself";
 #endif
   auto* device = NewDevice<char>(10);
