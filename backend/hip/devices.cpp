@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "backend/hip/backend.h"
+#include "backend/hip/kernels.h"
 #include "backend/vt/error.h"
 
 namespace vt::hip::WARMLEG_VENDOR {
@@ -69,6 +70,9 @@ std::vector<DeviceInfo> ListHipDevices(std::vector<std::string>* notes) {
 }
 
 void RegisterVendor();
-void RegisterVendor() { RegisterBackend({kDeviceType, ListHipDevices, Create}); }
+void RegisterVendor() {
+  RegisterBackend({kDeviceType, ListHipDevices, Create});
+  RegisterKernels(kDeviceType);
+}
 
 }  // namespace vt::hip::WARMLEG_VENDOR

@@ -1,0 +1,138 @@
+// CausalConv1d with its state, and the draft's grouped convolution.
+// Decomposition: CausalConv1d: a thread owns a channel over the rows of the call (blockIdx.y: a run of rows
+// when there are many), so that the old state is read before its slot is written. DFlashGroupedConv: a thread
+// owns one (row, channel). Bytes: x, the state and delta once, out and the kept states once. Bound: latency
+// at decode.
+#include "backend/hip/common.h"
+
+namespace vt::hip::WARMLEG_VENDOR {
+
+namespace {
+
+constexpr int kBlock = 128;
+constexpr int kRun = 32;  // rows of one thread in a long call
+
+struct Conv {
+  const float* x;
+  int64_t x_row;
+  float* states;  // [slots, taps - 1, channels]
+  int slots;
+  const int32_t* slot;
+  float* out;
+  int rows, channels, taps;
+  bool keep_rows;
+};
+
+__device__ bool KnownSlot(const Conv& a) { return a.slot[0] >= 0 && a.slot[0] < a.slots; }
+
+// Input i of channel c, counted from row 0; negative ones lie in the state.
+__device__ float InputAt(const Conv& a, int i, int c) {
+  if (i >= 0) return a.x[i * a.x_row + c];
+  if (!KnownSlot(a)) return NotANumber();
+  return a.states[(static_cast<int64_t>(a.slot[0]) * (a.taps - 1) + a.taps - 1 + i) * a.channels + c];
+}
+
+// Rows begin .. end - 1 of channel c.
+template <class W>
+__device__ void Outputs(const Conv& a, const W* weight, int c, int begin, int end) {
+  for (int r = begin; r < end; ++r) {
+    float sum = 0;
+    for (int j = 0; j < a.taps; ++j) {
+      sum += ToFloat(weight[static_cast<int64_t>(c) * a.taps + j]) * InputAt(a, r - (a.taps - 1) + j, c);
+    }
+    a.out[static_cast<int64_t>(r) * a.channels + c] = Silu(sum);
+  }
+}
+
+// Slot `to` := the last taps - 1 inputs up to row r. In ascending order, so that the slot may be the one that
+// the old inputs are read from: they only move down.
+__device__ void Keep(const Conv& a, int to, int r, int c) {
+  for (int j = 0; j + 1 < a.taps; ++j) {
+    const float x = InputAt(a, r - (a.taps - 2) + j, c);
+    a.states[(static_cast<int64_t>(to) * (a.taps - 1) + j) * a.channels + c] = x;
+  }
+}
+
+// The thread owns the channel for the whole call. The slot that holds the old state is written last.
+__device__ void KeepAll(const Conv& a, int c) {
+  if (!a.keep_rows) return Keep(a, 0, a.rows - 1, c);
+  const int last = a.slot[0];
+  for (int r = 0; r < a.rows; ++r) {
+    if (r != last) Keep(a, r, r, c);
+  }
+  if (last >= 0 && last < a.rows) Keep(a, last, last, c);
+}
+
+template <class W>
+__global__ void CausalConvKernel(Conv a, const W* weight) {
+  const int c = BlockX() * kBlock + Thread();
+  if (c >= a.channels) return;
+  Outputs(a, weight, c, 0, a.rows);
+  KeepAll(a, c);
+}
+
+// A long call: blockIdx.y owns a run of rows, and the state follows in a launch of its own.
+template <class W>
+__global__ void CausalConvRunKernel(Conv a, const W* weight) {
+  const int c = BlockX() * kBlock + Thread();
+  const int begin = BlockY() * kRun;
+  if (c < a.channels) Outputs(a, weight, c, begin, begin + kRun < a.rows ? begin + kRun : a.rows);
+}
+__global__ void CausalConvStateKernel(Conv a) {
+  const int c = BlockX() * kBlock + Thread();
+  if (c < a.channels) KeepAll(a, c);
+}
+
+template <class W>
+void RunCausalConv(Queue& queue, const Conv& conv, const W* weight) {
+  const int blocks = DivUp(conv.channels, kBlock);
+  if (conv.rows <= kMaxRows) return launch(CausalConvKernel<W>, blocks, kBlock, 0, queue, conv, weight);
+  launch(CausalConvRunKernel<W>, Blocks(blocks, DivUp(conv.rows, kRun)), kBlock, 0, queue, conv, weight);
+  launch(CausalConvStateKernel, blocks, kBlock, 0, queue, conv);
+}
+
+template <class W>
+__global__ void GroupedConvKernel(const float* y, const W* base, const float* delta, const float* residual,
+                                  float* out, int h, int taps, int group, int side) {
+  const int c = BlockY() * kBlock + Thread();
+  if (c >= h) return;
+  const int i = BlockX();
+  const int groups = h / group;
+  const int used = i + 1 < taps ? i + 1 : taps;  // rows before the block are 0
+  float sum = 0;
+  for (int t = 0; t < used; ++t) {
+    const float d = delta[((static_cast<int64_t>(i) * 2 + side) * taps + t) * groups + c / group];
+    sum += (ToFloat(base[(static_cast<int64_t>(side) * taps + t) * h + c]) + d) *
+           y[static_cast<int64_t>(i - t) * h + c];
+  }
+  const int64_t at = static_cast<int64_t>(i) * h + c;
+  out[at] = residual != nullptr ? sum + residual[at] : sum;
+}
+
+}  // namespace
+
+void CausalConv1d(Queue& queue, const CausalConv1dArgs& args) {
+  const Conv conv = {.x = args.x.as<const float>(),
+                     .x_row = args.x.step(0),
+                     .states = args.states.as<float>(),
+                     .slots = static_cast<int>(args.states.dim(0)),
+                     .slot = args.slot.as<const int32_t>(),
+                     .out = args.out.as<float>(),
+                     .rows = static_cast<int>(args.x.dim(0)),
+                     .channels = static_cast<int>(args.x.dim(1)),
+                     .taps = static_cast<int>(args.weight.dim(1)),
+                     .keep_rows = args.keep_rows};
+  WithWeight(args.weight, [&](auto* weight) { RunCausalConv(queue, conv, weight); });
+}
+
+void DFlashGroupedConv(Queue& queue, const DFlashGroupedConvArgs& args) {
+  const int64_t h = args.y.dim(1);
+  WithWeight(args.base, [&](auto* base) {
+    launch(GroupedConvKernel<Pointee<decltype(base)>>, Blocks(args.y.dim(0), DivUp<int64_t>(h, kBlock)),
+           kBlock, 0, queue, args.y.as<const float>(), base, args.delta.as<const float>(),
+           args.residual.as<const float>(), args.out.as<float>(), h, args.base.dim(1), h / args.delta.dim(3),
+           args.side);
+  });
+}
+
+}  // namespace vt::hip::WARMLEG_VENDOR
