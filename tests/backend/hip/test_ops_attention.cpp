@@ -1,0 +1,53 @@
+#include <cmath>
+
+#include "tests/backend/hip/device_ops.h"
+
+namespace testing_support {
+namespace {
+
+class AttentionOps : public DeviceOps {};
+
+TEST_F(AttentionOps, CausalOverTheCache) {
+  for (const int64_t d : {1, 20, 75, 128, 256, 300}) {
+    for (const int32_t start : {0, 63, 150}) {
+      for (const int64_t rows : {1, 2, 9, 16, 17}) {
+        const vt::AttentionArgs args = {.q = t_.Strided({rows, 6, d}, 3, -1, 1),
+                                        .k = t_.Random(kF32, {180, 3, d}, -1, 1),
+                                        .v = t_.Random(kF32, {180, 3, d}),
+                                        .positions = Ascending(start, rows),
+                                        .out = t_.Empty(kF32, {rows, 6, d}),
+                                        .scale = 0.25F};
+        Run(args);
+        EXPECT_TRUE(Near(args.out, reference::Attention(args), 1e-5)) << d << " " << start << " " << rows;
+      }
+    }
+  }
+}
+
+TEST_F(AttentionOps, LargeScoresDoNotOverflow) {
+  const vt::AttentionArgs args = {.q = t_.Random(kF32, {2, 2, 16}, -60, 60),
+                                  .k = t_.Random(kF32, {140, 1, 16}, -60, 60),
+                                  .v = t_.Random(kF32, {140, 1, 16}),
+                                  .positions = Ascending(130, 2),
+                                  .out = t_.Empty(kF32, {2, 2, 16}),
+                                  .scale = 1};
+  Run(args);
+  EXPECT_TRUE(Near(args.out, reference::Attention(args), 5e-3));  // scores of 1e4 carry 1e-3 of rounding
+}
+
+TEST_F(AttentionOps, KeysBeyondThePositionAreNotRead) {
+  const vt::AttentionArgs args = {.q = t_.Random(kF32, {3, 4, 40}),
+                                  .k = t_.Random(kF32, {90, 2, 40}),
+                                  .v = t_.Random(kF32, {90, 2, 40}),
+                                  .positions = Ascending(64, 3),
+                                  .out = t_.Empty(kF32, {3, 4, 40}),
+                                  .scale = 0.2F};
+  for (const vt::Tensor& t : {args.k, args.v}) {
+    std::fill_n(t.Rows(67, 23).as<float>(), 23 * 2 * 40, std::numeric_limits<float>::quiet_NaN());
+  }
+  Run(args);
+  EXPECT_TRUE(Near(args.out, reference::Attention(args), 1e-5));
+}
+
+}  // namespace
+}  // namespace testing_support

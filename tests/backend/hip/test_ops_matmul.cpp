@@ -1,0 +1,48 @@
+#include "tests/backend/hip/device_ops.h"
+
+namespace testing_support {
+namespace {
+
+class MatMulOp : public DeviceOps {};
+
+TEST_F(MatMulOp, EqualsTheReferenceOverOddShapes) {
+  for (const vt::DType type : {kF32, kBf16}) {
+    for (const int64_t rows : {1, 2, 3, 5, 8, 9, 16, 17, 33}) {
+      for (const auto& [n, k] : {std::pair{1, 1}, {3, 7}, {5, 8}, {7, 17}, {67, 31}, {33, 248}, {5, 1032}}) {
+        const vt::MatMulArgs args = {.x = t_.Strided({rows, k}),
+                                     .w = t_.Random(type, {n, k}),
+                                     .bias = rows % 2 == 0 ? t_.Random(type, {n}) : vt::Tensor{},
+                                     .out = t_.Strided({rows, n})};
+        Run(args);
+        EXPECT_TRUE(Near(args.out, reference::MatMul(args), 1e-5)) << rows << " x " << n << " x " << k;
+      }
+    }
+  }
+}
+
+TEST_F(MatMulOp, LeavesTheGapsOfAStridedOutputAlone) {
+  const vt::Tensor whole = t_.Random(kF32, {5, 40});
+  const vt::Tensor before = t_.Copy(whole);
+  Run(vt::MatMulArgs{
+      .x = t_.Random(kF32, {5, 9}), .w = t_.Random(kBf16, {11, 9}), .bias = {}, .out = whole.Cols(7, 11)});
+  EXPECT_TRUE(SameBits(whole.Cols(0, 7), before.Cols(0, 7)));
+  EXPECT_TRUE(SameBits(whole.Cols(18, 22), before.Cols(18, 22)));
+}
+
+TEST_F(MatMulOp, RoundsActivationsInPrefillOnlyWhenAsked) {
+  const vt::Tensor w = t_.Random(kBf16, {9, 75});
+  for (const int64_t rows : {16, 17}) {
+    const vt::Tensor x = t_.Random(kF32, {rows, 75});
+    vt::MatMulArgs exact = {.x = x, .w = w, .bias = {}, .out = t_.Empty(kF32, {rows, 9})};
+    vt::MatMulArgs rounded = exact;
+    rounded.out = t_.Empty(kF32, {rows, 9});
+    rounded.precision = vt::Precision::bf16;
+    Run(exact);
+    Run(rounded);
+    EXPECT_TRUE(Near(rounded.out, reference::MatMul(rounded), 1e-5));
+    EXPECT_EQ(static_cast<bool>(SameBits(rounded.out, exact.out)), rows == 16);
+  }
+}
+
+}  // namespace
+}  // namespace testing_support

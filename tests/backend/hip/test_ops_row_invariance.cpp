@@ -1,0 +1,195 @@
+// A row's bits do not depend on the number of rows beside it, for every width up to kMaxRows.
+#include <algorithm>
+
+#include "tests/backend/hip/device_ops.h"
+
+namespace testing_support {
+namespace {
+
+constexpr int64_t kRows = vt::kMaxRows;
+
+class RowInvariance : public DeviceOps {
+ protected:
+  // run(first, n) computes rows first .. first + n - 1 and returns them; compares every width with all rows
+  // in one call.
+  template <class Fn>
+  void Check(const Fn& run) {
+    const vt::Tensor all = run(0, kRows);
+    for (int64_t width = 1; width <= 16; ++width) {
+      for (const int64_t first : {int64_t{0}, kRows - width}) {
+        ASSERT_TRUE(SameBits(run(first, width), all.Rows(first, width)))
+            << "row " << first << " in " << width;
+      }
+    }
+  }
+};
+
+TEST_F(RowInvariance, MatMul) {
+  for (const auto& [type, k] : {std::pair<vt::DType, int64_t>{kF32, 301}, {kBf16, 301}, {kBf16, 1104}}) {
+    const vt::Tensor x = t_.Strided({kRows, k});
+    const vt::Tensor w = t_.Random(type, {203, k});
+    const vt::Tensor bias = t_.Random(type, {203});
+    Check([&](int64_t first, int64_t n) {
+      const vt::MatMulArgs args = {
+          .x = x.Rows(first, n), .w = w, .bias = bias, .out = t_.Empty(kF32, {n, 203})};
+      Run(args);
+      return args.out;
+    });
+  }
+}
+
+TEST_F(RowInvariance, Norms) {
+  const vt::Tensor x = t_.Strided({kRows, 5, 77});
+  const vt::Tensor weight = t_.Random(kBf16, {77});
+  Check([&](int64_t first, int64_t n) {
+    const vt::RmsNormArgs args = {.x = x.Rows(first, n),
+                                  .weight = weight,
+                                  .out = t_.Empty(kF32, {n, 5, 77}),
+                                  .eps = 1e-6F,
+                                  .one_plus = true};
+    Run(args);
+    const vt::GatedRmsNormArgs gated = {
+        .x = args.out, .z = x.Rows(first, n), .weight = weight, .out = args.out, .eps = 1e-6F};
+    Run(gated);
+    return args.out;
+  });
+}
+
+TEST_F(RowInvariance, Attention) {
+  const vt::Tensor q = t_.Strided({kRows, 4, 40});
+  const vt::Tensor k = t_.Random(kF32, {140, 2, 40});
+  const vt::Tensor v = t_.Random(kF32, {140, 2, 40});
+  Check([&](int64_t first, int64_t n) {
+    const vt::AttentionArgs args = {.q = q.Rows(first, n),
+                                    .k = k,
+                                    .v = v,
+                                    .positions = Ascending(static_cast<int32_t>(first) + 90, n),
+                                    .out = t_.Empty(kF32, {n, 4, 40}),
+                                    .scale = 0.2F};
+    Run(args);
+    return args.out;
+  });
+}
+
+// Row i of a causal draft block does not see later rows: the block may be cut anywhere.
+TEST_F(RowInvariance, CausalDraftBlock) {
+  const vt::Tensor q = t_.Strided({16, 4, 40});
+  const vt::Tensor k = t_.Strided({16, 2, 40});
+  const vt::Tensor ctx = t_.Random(kF32, {100, 2, 40});
+  const auto run = [&](int64_t n) {
+    const vt::DFlashBlockAttnArgs args = {.q = q.Rows(0, n),
+                                          .k_block = k.Rows(0, n),
+                                          .v_block = k.Rows(0, n),
+                                          .k_ctx = ctx,
+                                          .v_ctx = ctx,
+                                          .pages = {},
+                                          .start = t_.Ints({97}),
+                                          .out = t_.Empty(kF32, {n, 4, 40}),
+                                          .scale = 0.2F,
+                                          .causal = true,
+                                          .window = 70};
+    Run(args);
+    return args.out;
+  };
+  const vt::Tensor all = run(16);
+  for (int64_t n = 1; n < 16; ++n) EXPECT_TRUE(SameBits(run(n), all.Rows(0, n))) << n;
+}
+
+// Each call starts from the state that single steps left before its first row.
+TEST_F(RowInvariance, CausalConv) {
+  const vt::Tensor x = t_.Strided({kRows, 75});
+  const vt::Tensor weight = t_.Random(kBf16, {75, 4});
+  const vt::Tensor states = t_.Random(kF32, {kRows + 1, 3, 75});
+  for (int32_t r = 0; r < kRows; ++r) {
+    const vt::Tensor state = t_.Copy(states.Rows(r, 1));
+    Run(vt::CausalConv1dArgs{.x = x.Rows(r, 1),
+                             .weight = weight,
+                             .states = state,
+                             .slot = t_.Ints({0}),
+                             .out = t_.Empty(kF32, {1, 75})});
+    std::copy_n(state.as<float>(), state.count(), states.Rows(r + 1, 1).as<float>());
+  }
+  Check([&](int64_t first, int64_t n) {
+    const vt::Tensor table = t_.Random(kF32, {kRows + 1, 3, 75});
+    std::copy_n(states.Rows(first, 1).as<float>(), 3 * 75, table.Rows(2, 1).as<float>());
+    const vt::CausalConv1dArgs args = {.x = x.Rows(first, n),
+                                       .weight = weight,
+                                       .states = table,
+                                       .slot = t_.Ints({2}),
+                                       .out = t_.Empty(kF32, {n, 75}),
+                                       .keep_rows = true};
+    Run(args);
+    EXPECT_TRUE(SameBits(table.Rows(0, n), states.Rows(first + 1, n)));
+    return args.out;
+  });
+}
+
+TEST_F(RowInvariance, GatedDeltaRule) {
+  const int64_t one = 6 * 24 * 40;
+  const vt::Tensor q = t_.Strided({kRows, 2, 24});
+  const vt::Tensor k = t_.Strided({kRows, 2, 24});
+  const vt::Tensor v = t_.Strided({kRows, 6, 40});
+  const vt::Tensor ab = t_.Strided({kRows, 6});
+  const vt::Tensor a_log = t_.Random(kF32, {6});
+  const vt::Tensor states = t_.Random(kF32, {kRows + 1, 6, 24, 40});
+  const auto args_of = [&](int64_t first, int64_t n, const vt::Tensor& table, int32_t slot) {
+    return vt::GatedDeltaRuleArgs{.q = q.Rows(first, n),
+                                  .k = k.Rows(first, n),
+                                  .v = v.Rows(first, n),
+                                  .a = ab.Rows(first, n),
+                                  .b = ab.Rows(first, n),
+                                  .a_log = a_log,
+                                  .dt_bias = a_log,
+                                  .states = table,
+                                  .slot = t_.Ints({slot}),
+                                  .out = t_.Empty(kF32, {n, 6, 40})};
+  };
+  for (int64_t r = 0; r < kRows; ++r) {
+    const vt::Tensor state = t_.Copy(states.Rows(r, 1));
+    Run(args_of(r, 1, state, 0));
+    std::copy_n(state.as<float>(), one, states.Rows(r + 1, 1).as<float>());
+  }
+  Check([&](int64_t first, int64_t n) {
+    const vt::Tensor table = t_.Random(kF32, {kRows + 1, 6, 24, 40});
+    std::copy_n(states.Rows(first, 1).as<float>(), one, table.Rows(1, 1).as<float>());
+    vt::GatedDeltaRuleArgs args = args_of(first, n, table, 1);
+    args.keep_rows = true;
+    Run(args);
+    EXPECT_TRUE(SameBits(table.Rows(0, n), states.Rows(first + 1, n)));
+    const vt::Tensor last = t_.Copy(states.Rows(first, 1));
+    Run(args_of(first, n, last, 0));  // without keep_rows slot 0 ends with the last row's state
+    EXPECT_TRUE(SameBits(last, states.Rows(first + n, 1)));
+    return args.out;
+  });
+}
+
+TEST_F(RowInvariance, GatesAndRope) {
+  const vt::Tensor x = t_.Strided({kRows, 3, 34}, 3, -9, 9);
+  const vt::Tensor gate_up = t_.Random(kF32, {kRows, 2 * 102}, -9, 9);
+  const vt::Tensor inv_freq = t_.Random(kF32, {13}, 0, 1);
+  Check([&](int64_t first, int64_t n) {
+    const vt::Tensor out = t_.Empty(kF32, {n, 102});
+    Run(vt::SiluMulArgs{.gate_up = t_.Copy(gate_up.Rows(first, n)), .out = out});
+    Run(vt::SigmoidGateArgs{.x = out.SplitLast(3, 34), .gate = x.Rows(first, n)});
+    Run(vt::RopeArgs{.x = out.SplitLast(3, 34),
+                     .positions = Ascending(static_cast<int32_t>(first), n),
+                     .inv_freq = inv_freq});
+    return out;
+  });
+}
+
+TEST_F(RowInvariance, TopKAndArgMax) {
+  const vt::Tensor x = t_.Strided({kRows, 5000});
+  Check([&](int64_t first, int64_t n) {
+    const vt::TopKPairsArgs args = {
+        .x = x.Rows(first, n), .values = t_.Empty(kF32, {n, 16}), .ids = t_.Empty(kI32, {n, 16})};
+    Run(args);
+    const vt::ArgMaxArgs best = {.x = x.Rows(first, n), .out = t_.Empty(kI32, {n})};
+    Run(best);
+    for (int64_t r = 0; r < n; ++r) EXPECT_EQ(best.out.as<int32_t>()[r], args.ids.as<int32_t>()[r * 16]);
+    return args.values;
+  });
+}
+
+}  // namespace
+}  // namespace testing_support
