@@ -1,6 +1,7 @@
 #include "harness/telemetry/child.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,6 +47,8 @@ struct Pipe {
   if (null >= 0) ::dup2(null, STDIN_FILENO);
   ::dup2(out, STDOUT_FILENO);
   ::dup2(err, STDERR_FILENO);
+  // Pipes of the harness to other children end when the harness does, not when the sampler does.
+  ::close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
   ::execv(argv[0], argv);
   const int error = errno;
   [[maybe_unused]] const ssize_t n = ::write(failed, &error, sizeof error);
