@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "backend/vt/backend.h"
+#include "backend/vt/error.h"
+#include "harness/cli/boards.h"
 #include "harness/cli/commands.h"
 
 namespace warmleg::cli {
@@ -43,12 +45,19 @@ int RunDevices(bool json) {
   run::RegisterBackends();
   std::vector<std::string> notes;
   const std::vector<vt::DeviceInfo> devices = vt::ListDevices(&notes);
+  Json boards = Json::array();
+  try {
+    boards = TelemetryBoards(devices);
+  } catch (const vt::EnvironmentError& e) {
+    notes.emplace_back(e.what());
+  }
   if (json) {
     Json list = Json::array();
     for (const vt::DeviceInfo& info : devices) list.push_back(ToJson(info));
-    fmt::print("{}\n", Json{{"devices", list}, {"notes", notes}}.dump(2));
+    fmt::print("{}\n", Json{{"devices", list}, {"telemetry", boards}, {"notes", notes}}.dump(2));
   } else {
     PrintText(devices);
+    fmt::print("{}", TelemetryText(boards));
   }
   for (const std::string& note : notes) fmt::print(stderr, "warmleg: {}\n", note);
   return 0;
@@ -57,7 +66,8 @@ int RunDevices(bool json) {
 }  // namespace
 
 void AddDevices(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("devices", "lists the compute devices of this machine");
+  CLI::App* command = app.add_subcommand(
+      "devices", "lists compute devices and boards that can be watched, matched by PCI address");
   auto json = std::make_shared<bool>(false);
   command->add_flag("--json", *json, "print JSON");
   SetExample(*command, "warmleg devices --json");

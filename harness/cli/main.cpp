@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   cli::AddGenerate(app, exit_code);
   cli::AddInspect(app, exit_code);
   cli::AddDevices(app, exit_code);
+  cli::AddClocks(app, exit_code);
   cli::AddWorker(app, exit_code);
   try {
     app.parse(argc, argv);
