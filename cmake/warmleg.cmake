@@ -34,13 +34,16 @@ function(warmleg_program name)
   add_dependencies(programs ${name})
 endfunction()
 
-# warmleg_test(NAME SOURCES ... DEPS ... [TIMEOUT s]): one GoogleTest program, one ctest entry of the same name, run in
+# warmleg_test(NAME SOURCES ... DEPS ... [TIMEOUT s] [NO_CTEST]): one GoogleTest program, one ctest entry of the same name, run in
 # the repository root (tests name their data relative to it).
 function(warmleg_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "NO_CTEST" "TIMEOUT" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE warmleg_flags ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  if(ARG_NO_CTEST)
+    return()
+  endif()
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
