@@ -35,7 +35,7 @@ class FakeGpu : public ::testing::Test {
                            const std::string& more = "") {
     const std::string file = ::testing::TempDir() + "/fake_gpu_stderr." + std::to_string(::getpid());
     const auto run = Shell(kFakeGpu + " --profile " + profile + " " + options + " -- " + WARMLEG_PROGRAM +
-                          " clocks --json " + more + " 2>" + file);
+                           " clocks --json " + more + " 2>" + file);
     errors = testing_support::Slurp(file);
     std::filesystem::remove(file);
     exit_code = run.exit_code;
@@ -200,9 +200,9 @@ TEST_F(FakeGpu, NoBoardAtAll) {
 
 TEST_F(FakeGpu, NoRightToSetTheLevelIsOneWarning) {
   const auto run = Shell(kFakeGpu + " --profile strix-halo-mid --drop-caps -- sh -c 'chmod 444 " +
-                        "$FAKE_GPU_DIR/gpu0/power_dpm_force_performance_level; " + WARMLEG_SAMPLER +
-                        " --count 2 --perf-level high --interval-ms 1; cat " +
-                        "$FAKE_GPU_DIR/gpu0/power_dpm_force_performance_level'");
+                         "$FAKE_GPU_DIR/gpu0/power_dpm_force_performance_level; " + WARMLEG_SAMPLER +
+                         " --count 2 --perf-level high --interval-ms 1; cat " +
+                         "$FAKE_GPU_DIR/gpu0/power_dpm_force_performance_level'");
   EXPECT_THAT(run.out, HasSubstr("\"code\":\"perf_level_not_set\""));
   EXPECT_THAT(run.out, HasSubstr("no right to write"));
   EXPECT_EQ(run.out.substr(run.out.size() - 5), "auto\n");
@@ -268,6 +268,7 @@ TEST_F(FakeGpu, AThrottleThatRisesIsSeenOnce) {
 
 TEST_F(FakeGpu, ThrottleBitsOfADiscreteCardLast) {
   Watched watched("rx7900xtx-steady");
+  ASSERT_TRUE(watched.Until([](const Json& f) { return NotThrottled(f["throttle"]); }));
   watched.Set("gpu0.throttle=0x20");
   for (int i = 0; i < 3; ++i) {
     const std::optional<Json> limited =
