@@ -34,6 +34,8 @@ function(warmleg_program name)
   add_dependencies(programs ${name})
 endfunction()
 
+add_custom_target(device_tests)  # programs without a ctest entry: they want the device at hand
+
 # warmleg_test(NAME SOURCES ... DEPS ... [TIMEOUT s] [NO_CTEST]): one GoogleTest program, one ctest entry of the same name, run in
 # the repository root (tests name their data relative to it).
 function(warmleg_test name)
@@ -42,6 +44,8 @@ function(warmleg_test name)
   target_link_libraries(${name} PRIVATE warmleg_flags ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   if(ARG_NO_CTEST)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    add_dependencies(device_tests ${name})
     return()
   endif()
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
