@@ -1,10 +1,11 @@
-// MatMul: out = x w^T (+ bias), float32 activations against bf16 or f32 weights.
+// MatMul: out = x w^T (+ bias), float32 activations against bf16 or f32 weights; the form that takes every
+// shape, and the choice among the forms.
 // Decomposition: a wave owns kOutputs rows of w and walks k in steps of 8 values a lane (one 16-byte load of
 // bf16 weights, the next step's loads in flight); the activations of up to 16 rows wait in shared memory, a
 // piece of k at a time. A block is 8 waves; blockIdx.y owns 16 rows. Each row is summed in the same order
 // whatever the number of rows: by lane over the steps, then over the wave.
 // Bytes: w once for 16 rows, x from the cache. Bound: memory up to 16 rows.
-#include "backend/hip/common.h"
+#include "backend/hip/matmul.h"
 
 namespace vt::hip::WARMLEG_VENDOR {
 
@@ -14,12 +15,6 @@ constexpr int kBlock = 256;
 constexpr int kOutputs = 4;          // of one wave
 constexpr int kLaneValues = 8;       // of k in one step
 constexpr int kSharedValues = 8192;  // activations held at a time
-
-struct Shape {
-  int rows, n, k;
-  int64_t x_row, out_row;
-  bool round_x;
-};
 
 // Where value i of a piece stands in shared memory: both halves of a lane's 8 values lie side by side with
 // those of the other lanes, so that no bank is asked twice.
@@ -33,7 +28,7 @@ __device__ int SharedIndex(int i) {
 }
 
 template <int kWave>
-__device__ void StageX(const float* x, const Shape& s, int r, int k0, int piece, float* to) {
+__device__ void StageX(const float* x, const MatMulShape& s, int r, int k0, int piece, float* to) {
   for (int i = Thread(); i < piece; i += kBlock) {
     float value = r < s.rows && k0 + i < s.k ? x[r * s.x_row + k0 + i] : 0;
     if (s.round_x) value = ToFloat(ToBf16(value));
@@ -57,7 +52,7 @@ __device__ Vec<W, kLaneValues> LoadWeights(const W* row, int k0, int k, bool ali
 
 template <int kWave, int kRows, bool kAligned, class W, class B>
 __global__ void __launch_bounds__(kBlock)
-    MatMulKernel(const float* x, const W* w, const B* bias, float* out, Shape s) {
+    MatMulKernel(const float* x, const W* w, const B* bias, float* out, MatMulShape s) {
   WARMLEG_WAVE_KERNEL(kWave);
   WARMLEG_DYNAMIC_SHARED(float, shared);
   constexpr int kStep = kLaneValues * kWave;
@@ -115,12 +110,7 @@ __global__ void __launch_bounds__(kBlock)
 
 template <int kRows, bool kAligned, class W, class B>
 void RunRows(Queue& queue, const MatMulArgs& args, const W* w, const B* bias) {
-  const Shape shape = {.rows = static_cast<int>(args.x.dim(0)),
-                       .n = static_cast<int>(args.w.dim(0)),
-                       .k = static_cast<int>(args.w.dim(1)),
-                       .x_row = args.x.step(0),
-                       .out_row = args.out.step(0),
-                       .round_x = args.precision == Precision::bf16 && args.x.dim(0) > kMaxRows};
+  const MatMulShape shape = ShapeOf(args);
   WithWave(queue, [&](auto wave) {
     constexpr int kWave = wave();
     constexpr int kStep = kLaneValues * kWave;
@@ -144,11 +134,30 @@ void RunAligned(Queue& queue, const MatMulArgs& args, const W* w, const B* bias)
 
 }  // namespace
 
+MatMulShape ShapeOf(const MatMulArgs& args) {
+  return {.rows = static_cast<int>(args.x.dim(0)),
+          .n = static_cast<int>(args.w.dim(0)),
+          .k = static_cast<int>(args.w.dim(1)),
+          .x_row = args.x.step(0),
+          .out_row = args.out.step(0),
+          .round_x = args.precision == Precision::bf16 && args.x.dim(0) > kMaxRows,
+          .aligned_x = args.x.step(0) % 4 == 0 && reinterpret_cast<uintptr_t>(args.x.data) % 16 == 0};
+}
+
+bool TilesFit(const MatMulArgs& args) {
+  return args.w.dtype == DType::bf16 && args.w.dim(1) % kLaneValues == 0 &&
+         reinterpret_cast<uintptr_t>(args.w.data) % 16 == 0;
+}
+
 void MatMul(Queue& queue, const MatMulArgs& args) {
+  if (TilesFit(args)) {
+    if (args.x.dim(0) > kMaxRows) return MatMulWide(queue, args);
+    if (MatMulNarrow(queue, args)) return;
+  }
   WithWeight(args.w, [&](auto* w) {
     WithWeight(args.bias, [&](auto* bias) {
       if (args.w.dim(1) % kLaneValues == 0 &&
-          reinterpret_cast<uintptr_t>(w) % sizeof(Vec<Pointee<decltype(w)>, 8>) == 0) {
+          reinterpret_cast<uintptr_t>(w) % sizeof(Vec<Pointee<decltype(w)>, kLaneValues>) == 0) {
         RunAligned<true>(queue, args, w, bias);
       } else {
         RunAligned<false>(queue, args, w, bias);

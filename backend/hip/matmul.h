@@ -1,0 +1,42 @@
+// The forms of MatMul; matmul.hip chooses.
+#pragma once
+
+#include "backend/hip/common.h"
+
+namespace vt::hip::WARMLEG_VENDOR {
+
+struct MatMulShape {
+  int rows, n, k;
+  int64_t x_row, out_row;
+  bool round_x;    // activations to bf16
+  bool aligned_x;  // every row of x may be read 16 bytes at a time
+};
+MatMulShape ShapeOf(const MatMulArgs& args);
+
+// bf16 weights whose rows may be read 16 bytes at a time, k a multiple of 8.
+bool TilesFit(const MatMulArgs& args);
+// More than kMaxRows rows, on the tile interface.
+void MatMulWide(Queue& queue, const MatMulArgs& args);
+// Up to kMaxRows rows on matrix instructions. False: this vendor has no such form.
+bool MatMulNarrow(Queue& queue, const MatMulArgs& args);
+
+#if defined(WARMLEG_KERNELS)
+
+// Four values of row r from column c on; 0 outside.
+__device__ inline Vec<float, 4> LoadX(const float* x, const MatMulShape& s, int r, int c) {
+  float v[4] = {};
+  const float* at = x + r * s.x_row + c;
+  if (r < s.rows && s.aligned_x && c + 4 <= s.k) {
+    const auto whole = *reinterpret_cast<const Vec<float, 4>*>(at);
+    WARMLEG_UNROLL
+    for (int j = 0; j < 4; ++j) v[j] = whole.at[j];
+  } else if (r < s.rows) {
+    WARMLEG_UNROLL
+    for (int j = 0; j < 4; ++j) v[j] = c + j < s.k ? at[j] : 0;
+  }
+  return {{v[0], v[1], v[2], v[3]}};  // as values: two sources of one object would keep it in memory
+}
+
+#endif
+
+}  // namespace vt::hip::WARMLEG_VENDOR
