@@ -41,6 +41,23 @@ std::string Wrap(const Segments& segments, size_t width) {
   return line.empty() ? out : out + line + "\n";
 }
 
+// Running text, broken at blanks.
+std::string Fill(const std::string& text, size_t width) {
+  std::string out, line;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    at = end + 1;
+    if (!line.empty() && line.size() + 1 + word.size() > width) {
+      out += line + "\n";
+      line = "    " + word;
+    } else {
+      line += (line.empty() ? "" : " ") + word;
+    }
+  }
+  return out + line + "\n";
+}
+
 // Three significant digits, no exponent: 3.74, 212, 10400.
 std::string Number(double value) {
   if (value == 0) return "0";
@@ -271,7 +288,7 @@ std::string Remarks(const Result& result, size_t width) {
   std::map<Code, int64_t> counts;
   std::string out;
   for (const record::Reason& reason : result.reasons) {
-    out += Wrap({fmt::format("! {}: {}", record::Name(reason.code), reason.text)}, width);
+    out += Fill(fmt::format("! {}: {}", record::Name(reason.code), reason.text), width);
   }
   for (const record::Reason& warning : result.warnings) ++counts[warning.code];
   Segments segments;

@@ -26,6 +26,7 @@ class ProgramTest(unittest.TestCase):
 
     def environment(self, **extra):
         env = {k: v for k, v in os.environ.items() if not k.startswith(("WARMLEG_", "LC_"))}
+        env["OMP_NUM_THREADS"] = "1"  # other tests run beside
         env["XDG_CACHE_HOME"] = os.path.join(self.folder.name, "cache")
         env.update(extra)
         return env

@@ -45,7 +45,8 @@ class Run(ProgramTest):
             self.assertEqual(len(process["sentinel_s"]["values"]), 1 + 1 + 3)
         self.assertGreater(result["roof"]["read_gb_s"], 0)
         self.assertGreater(result["speedup"]["break_even_committed_per_round"], 0)
-        self.assertEqual(result["environment"]["boot_id"], open("/proc/sys/kernel/random/boot_id").read().strip())
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
+            self.assertEqual(result["environment"]["boot_id"], f.read().strip())
         self.check_table(done.stdout)
         again = self.warmleg("run", "tiny-code", "--set", "device=cpu", "--set", "plan.processes=1", "--set",
                              "plan.pairs=3", "--set", "generation.max_new_tokens=24", "--out", self.out, "--force")
@@ -132,7 +133,8 @@ class Refused(ProgramTest):
         with open(self.out, "w", encoding="utf-8") as f:
             f.write("mine")
         self.refused(2, "--force")
-        self.assertEqual(open(self.out, encoding="utf-8").read(), "mine")
+        with open(self.out, encoding="utf-8") as f:
+            self.assertEqual(f.read(), "mine")
 
     @unittest.skipIf(os.geteuid() == 0, "root may write anywhere")
     def test_a_read_only_folder_is_3(self):
@@ -141,7 +143,8 @@ class Refused(ProgramTest):
         self.refused(3, "cannot write")
 
     def test_a_folder_that_cannot_be_made_is_3(self):
-        self.refused(3, "/proc/none", "--out", "/proc/none/result.json")
+        self.out = "/proc/none/result.json"
+        self.refused(3, "/proc/none")
 
     def test_out_that_is_a_folder_is_3(self):
         os.mkdir(self.out)
