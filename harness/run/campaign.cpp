@@ -35,8 +35,8 @@ double Now() {
 
 Campaign::Campaign(const Plan& plan, CampaignOptions options, Progress& progress)
     : plan_(plan), options_(std::move(options)), progress_(progress), pairs_(plan.pairs), started_(Now()) {
-  policy_ = judge::MakePolicy(vt::ToString(plan.device), plan.demo, false, plan.allow_degenerate,
-                              plan.warmup_pairs);
+  policy_ = judge::MakePolicy(vt::ToString(plan.device), plan.demo, !options_.telemetry_device.empty(),
+                              plan.allow_degenerate, plan.warmup_pairs);
   policy_.drafting_arm = plan.draft_arm;
   result_.created = UtcNow();
   result_.scenario = plan.scenario;
@@ -69,6 +69,7 @@ void Campaign::RefuseResume(const record::Result& earlier) const {
 Ending Campaign::Measure() {
   Ending ending = Ending::complete;
   try {
+    if (!options_.telemetry_device.empty()) StartWatching(options_.telemetry_device);
     EnsureReference();
     for (int64_t process = 0; process < plan_.processes; ++process) {
       Slot slot = SlotFor(process);
@@ -90,6 +91,7 @@ Ending Campaign::Measure() {
     campaign_reasons_.push_back(stopped.reason);
   }
   worker_.reset();
+  watcher_.Stop();  // restores the board before minutes go into anything else
   Finish(ending);
   return ending;
 }
@@ -109,10 +111,20 @@ void Campaign::Judge() {
   result_.workload.graph_mode = all ? "graph" : "eager";
   result_.reasons = campaign_reasons_;
   result_.warnings = campaign_warnings_;
+  if (watcher_.started()) {
+    watcher_.Describe(result_.telemetry);
+    for (record::Reason& reason : watcher_.Warnings()) result_.warnings.push_back(std::move(reason));
+  }
   judge::Judge(result_, policy_);
+  // A rule that stopped the campaign is a reason of the campaign too; the judge keeps those of the legs
+  // alone.
+  for (const record::Reason& reason : campaign_reasons_) {
+    if (!record::Has(result_.reasons, reason.code)) result_.reasons.push_back(reason);
+  }
 }
 
 void Campaign::JudgeAndWrite() {
+  WriteSamples();
   Judge();
   store::WriteResult(options_.out, result_, options_.force || written_);
   written_ = true;
@@ -132,6 +144,14 @@ std::unique_ptr<WorkerSession> Campaign::StartWorker(int64_t process) {
   }
   AddWorkerFingerprint(loaded, result_.environment);
   block_size_ = static_cast<int>(result_.workload.block_size);
+  const bool watch = plan_.device.type == vt::DeviceType::rocm && options_.telemetry_device.empty();
+  if (watch && !watcher_.started()) {
+    try {
+      StartWatching(loaded.device.pci);
+    } catch (const vt::EnvironmentError& e) {  // clocks nobody can read fail no leg
+      progress_.Line(fmt::format("telemetry: {}", e.what()));
+    }
+  }
   progress_.Line(
       fmt::format("process {}/{}  loaded in {:.2f} s", process + 1, plan_.processes, loaded.load_s));
   return worker;
@@ -367,6 +387,7 @@ void Campaign::MeasureLeg(Slot& slot, size_t prompt_index, const std::string& ar
   try {
     const LegReply reply = worker_->Leg(request);
     FillLeg(request, reply, leg);
+    AddWindow(reply, leg);
     CheckOutput(leg, prompt_index, reply);
     record::Process& process = ProcessRecord(slot.process);
     const auto rss = static_cast<int64_t>(reply.peak_rss_bytes);

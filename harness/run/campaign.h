@@ -14,6 +14,7 @@
 #include "harness/run/progress.h"
 #include "harness/run/reference.h"
 #include "harness/run/worker_session.h"
+#include "harness/telemetry/watcher.h"
 
 namespace warmleg::run {
 
@@ -21,6 +22,7 @@ struct CampaignOptions {
   std::string out;                 // result file
   bool force = false;              // an existing file may be replaced
   std::optional<double> budget_s;  // changes the number of pairs
+  std::string telemetry_device;    // empty: the compute device's own board; "auto" or a PCI address
 };
 
 enum class Ending : uint8_t { complete, stopped, hung, interrupted };
@@ -59,6 +61,9 @@ class Campaign {
   };
 
   void RefuseResume(const record::Result& earlier) const;
+  void StartWatching(const std::string& pci);
+  void AddWindow(const LegReply& reply, record::Leg& leg);
+  void WriteSamples();
   void EnsureReference();
   void MeasureReference(WorkerSession& worker);
   std::unique_ptr<WorkerSession> StartWorker(int64_t process);
@@ -89,6 +94,8 @@ class Campaign {
   std::optional<Reference> reference_;
   std::unique_ptr<WorkerSession> worker_;  // the one that measures, or a fresh one that made no leg yet
   WorkerFailure last_failure_;
+  telemetry::Watcher watcher_;
+  std::string samples_file_;
   int64_t pairs_ = 0;    // a process, after the budget
   int64_t repeats_ = 0;  // 0: not known yet
   int block_size_ = 0;   // of the drafting arm

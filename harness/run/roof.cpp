@@ -32,11 +32,13 @@ double MeasureReadRoof(vt::Backend& backend, uint64_t bytes) {
   const auto n = static_cast<int64_t>(bytes / 8);
 #pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < n; ++i) words[i] = static_cast<uint64_t>(i) * 0x9e3779b97f4a7c15U;
-  // Enough sweeps for about 2 GB, three at least; the fastest one is the roof.
-  const uint64_t sweeps = std::clamp<uint64_t>((uint64_t{2} << 30) / bytes, 3, 64);
+  // The fastest sweep of a third of a second is the roof: a busy moment must not lower it.
+  constexpr int kLeastSweeps = 3;
+  constexpr std::chrono::milliseconds kLeastTime(300);
   double best = 0;
   volatile uint64_t keep = ReadSum(words, n);
-  for (uint64_t i = 0; i < sweeps; ++i) {
+  const auto begin = Clock::now();
+  for (int i = 0; i < kLeastSweeps || Clock::now() - begin < kLeastTime; ++i) {
     const auto start = Clock::now();
     keep = ReadSum(words, n);
     const std::chrono::duration<double> took = Clock::now() - start;

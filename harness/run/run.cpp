@@ -66,6 +66,7 @@ int RunScenario(const RunOptions& options) {
   // A resumed file is continued in place; any other existing file needs --force.
   campaign_options.force = options.force || campaign_options.out == options.resume;
   campaign_options.budget_s = options.budget_s;
+  campaign_options.telemetry_device = options.telemetry_device;
   Progress progress;
   if (options.plan_only) {
     try {

@@ -40,7 +40,9 @@ class ProgramTest(unittest.TestCase):
 
     def start(self, *args, **env):
         process = subprocess.Popen(self.command(*args), cwd=ROOT, env=self.environment(**env), text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   preexec_fn=lambda: [signal.signal(s, signal.SIG_DFL)
+                                                       for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)])
         self.addCleanup(lambda: (process.poll() is None and process.kill(), process.communicate()))
         return process
 
