@@ -5,7 +5,7 @@
 # shellcheck disable=SC2034  # read through a name reference in missing_packages
 PACKAGES_build=(
   g++ cmake ninja-build pkg-config git
-  nlohmann-json3-dev libcli11-dev libfmt-dev libspdlog-dev libssl-dev libxxhash-dev libpcre2-dev libutf8proc-dev libbenchmark-dev
+  nlohmann-json3-dev libcli11-dev libfmt-dev libspdlog-dev libssl-dev libsqlite3-dev libxxhash-dev libpcre2-dev libutf8proc-dev libbenchmark-dev
 )
 # shellcheck disable=SC2034
 PACKAGES_test=(libgtest-dev libgmock-dev python3 python3-jsonschema)
