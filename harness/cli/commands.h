@@ -13,6 +13,9 @@ void AddGenerate(CLI::App& app, int& exit_code);
 void AddInspect(CLI::App& app, int& exit_code);
 void AddDevices(CLI::App& app, int& exit_code);
 void AddClocks(CLI::App& app, int& exit_code);
+void AddCompare(CLI::App& app, int& exit_code);
+void AddCard(CLI::App& app, int& exit_code);
+void AddHistory(CLI::App& app, int& exit_code);  // add, list, trend, strike
 void AddWorker(CLI::App& app, int& exit_code);  // hidden: what `run` starts as its worker processes
 
 // "warmleg 0.1.0 (git 0123456789ab-dirty)": version and revision of this build.

@@ -19,6 +19,9 @@ int main(int argc, char** argv) {
   cli::AddInspect(app, exit_code);
   cli::AddDevices(app, exit_code);
   cli::AddClocks(app, exit_code);
+  cli::AddCompare(app, exit_code);
+  cli::AddCard(app, exit_code);
+  cli::AddHistory(app, exit_code);
   cli::AddWorker(app, exit_code);
   try {
     app.parse(argc, argv);

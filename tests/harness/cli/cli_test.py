@@ -26,7 +26,7 @@ class Usage(ProgramTest):
         top = self.warmleg("--help")
         self.assertEqual(top.returncode, 0)
         self.assertNotIn("worker", top.stdout)
-        for command in ("run", "generate", "inspect", "devices"):
+        for command in ("run", "generate", "inspect", "devices", "compare", "card", "history"):
             with self.subTest(command=command):
                 done = self.warmleg(command, "--help")
                 self.assertEqual(done.returncode, 0)
