@@ -11,6 +11,13 @@ if(WARMLEG_SANITIZE)
   target_compile_options(warmleg_flags INTERFACE -fsanitize=${WARMLEG_SANITIZE} -fno-omit-frame-pointer
                                                  -fno-sanitize-recover=all)
   target_link_options(warmleg_flags INTERFACE -fsanitize=${WARMLEG_SANITIZE})
+  # The compilers' own macros differ: clang 14 has __has_feature, g++ __SANITIZE_ADDRESS__.
+  if(WARMLEG_SANITIZE MATCHES "address")
+    target_compile_definitions(warmleg_flags INTERFACE WARMLEG_ASAN=1)
+  endif()
+  if(WARMLEG_SANITIZE MATCHES "thread")
+    target_compile_definitions(warmleg_flags INTERFACE WARMLEG_TSAN=1)
+  endif()
 endif()
 
 if(WARMLEG_FUZZ)

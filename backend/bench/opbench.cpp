@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "backend/backends.h"
 #include "backend/bench/cases.h"
-#include "backend/cpu/register.h"
 #include "backend/vt/error.h"
 
 namespace {
 
 int Bench(const std::string& device, const std::string& op, std::vector<std::string> rest, char* program) {
-  vt::cpu::Register();
+  vt::RegisterBackends();
   vt::Backend& backend = vt::GetBackend(vt::ParseDevice(device));
   if (!op.empty()) rest.push_back(fmt::format("--benchmark_filter=^{}/", op));
   std::vector<char*> argv = {program};
@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
   std::string device = "cpu";
   std::string op;
   CLI::App app("Measures each op on a device. Example: warmleg-opbench --device cpu --op MatMul");
-  app.add_option("--device", device, "cpu")->capture_default_str();
+  app.add_option("--device", device, "cpu, rocm:N, cuda:N")->capture_default_str();
   app.add_option("--op", op, "only this op, as spelled in backend/vt/ops.h");
   app.allow_extras();
   app.footer("Google Benchmark's own options (--benchmark_filter, --benchmark_format, ...) are passed on.");

@@ -6,6 +6,7 @@
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/passive_wait.h"
 #include "backend/cpu/row_kernels.h"
+#include "backend/cpu/sum_words.h"
 #include "backend/vt/dispatch.h"
 
 namespace vt::cpu {
@@ -34,6 +35,7 @@ void Register() {
 #define WARMLEG_CPU_REGISTER(name) RegisterKernel<name##Args>(name);
     WARMLEG_VT_OPS(WARMLEG_CPU_REGISTER)
 #undef WARMLEG_CPU_REGISTER
+    RegisterSumWords(DeviceType::cpu, SumWords);
   });
 }
 

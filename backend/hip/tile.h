@@ -20,13 +20,18 @@ inline constexpr int kTileK = 32;
 
 #if defined(WARMLEG_KERNELS)
 
-// x as a sum of bf16 values: part 0 the nearest, each next one what is left. Three carry all 24 bits.
+// x as bf16 values. One: rounded to nearest. Three: 8 of its 24 bits each, so that their sum is x itself.
 template <int kSplits>
 __device__ inline void SplitBf16(float x, bf16 (&part)[kSplits]) {
-  WARMLEG_UNROLL
-  for (int i = 0; i < kSplits; ++i) {
-    part[i] = ToBf16(x);
-    x -= ToFloat(part[i]);
+  static_assert(kSplits == 1 || kSplits == 3);
+  if constexpr (kSplits == 1) {
+    part[0] = ToBf16(x);
+  } else {
+    WARMLEG_UNROLL
+    for (int i = 0; i < kSplits; ++i) {
+      part[i] = {static_cast<uint16_t>(__builtin_bit_cast(uint32_t, x) >> 16)};
+      x -= ToFloat(part[i]);
+    }
   }
 }
 
@@ -43,8 +48,7 @@ struct Octet {
 // octet lane % 4 of the row's 32 values.
 __device__ inline void AddHalf(float* acc, const Octet& w0, const Octet& w1, const Octet& x) {
   const auto step = [&](uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
         "{%0, %1, %2, %3};"
         : "+f"(acc[0]), "+f"(acc[1]), "+f"(acc[2]), "+f"(acc[3])
         : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));

@@ -1,23 +1,8 @@
 // The sanitizers' calls for switching stacks and for memory that may not be touched; nothing without a
-// sanitizer.
+// sanitizer. WARMLEG_ASAN and WARMLEG_TSAN come from WARMLEG_SANITIZE of the build.
 #pragma once
 
 #include <cstddef>
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define WARMLEG_ASAN 1
-#endif
-#if __has_feature(thread_sanitizer)
-#define WARMLEG_TSAN 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) && !defined(WARMLEG_ASAN)
-#define WARMLEG_ASAN 1
-#endif
-#if defined(__SANITIZE_THREAD__) && !defined(WARMLEG_TSAN)
-#define WARMLEG_TSAN 1
-#endif
 
 #if defined(WARMLEG_ASAN)
 #include <sanitizer/asan_interface.h>

@@ -7,15 +7,18 @@
 
 #include "backend/decode/chain.h"
 #include "backend/vt/error.h"
+#include "backend/vt/read_probe.h"
 #include "harness/run/devices.h"
 #include "harness/run/fault.h"
 #include "harness/run/loaded_libraries.h"
 #include "harness/run/proc_files.h"
-#include "harness/run/roof.h"
 
 namespace warmleg::run {
 
 namespace {
+
+constexpr uint64_t kMaxProbeBytes = uint64_t{4} << 30;
+constexpr double kProbeSeconds = 0.3;
 
 using Clock = std::chrono::steady_clock;  // CLOCK_MONOTONIC, as the telemetry samples
 
@@ -181,7 +184,9 @@ SentinelReply Engine::Sentinel(const SentinelRequest& request) {
 
 DoneReply Engine::Roof(const RoofRequest& request) {
   if (backend_ == nullptr) throw ProtocolError("a probe before the checkpoints are loaded");
-  return {.value = MeasureReadRoof(*backend_, request.bytes), .peak_rss_bytes = PeakRssBytes()};
+  const auto queue = backend_->CreateQueue();
+  vt::ReadProbe probe(*queue, std::min(request.bytes, kMaxProbeBytes));
+  return {.value = probe.Best(kProbeSeconds), .peak_rss_bytes = PeakRssBytes()};
 }
 
 }  // namespace warmleg::run

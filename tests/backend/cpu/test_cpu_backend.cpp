@@ -37,7 +37,7 @@ TEST(CpuBackend, AllocationsAreAlignedAndRefusedBySize) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % 64, 0U);
     EXPECT_EQ(buffer.bytes(), bytes);
   }
-#if !defined(__SANITIZE_ADDRESS__)
+#if !defined(WARMLEG_ASAN)
   for (const size_t bytes : {SIZE_MAX, SIZE_MAX / 4}) {
     try {
       Cpu().Alloc(bytes);

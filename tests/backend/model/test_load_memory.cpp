@@ -22,7 +22,7 @@ uint64_t PeakBytes() {
 }
 
 TEST(LoadMemory, PeakIsTheWeightsAndALittle) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(WARMLEG_ASAN) || defined(WARMLEG_TSAN)
   GTEST_SKIP() << "a sanitizer's own memory would be measured";
 #endif
   const warmleg::testing::TempDir dir;

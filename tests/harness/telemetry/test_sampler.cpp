@@ -23,7 +23,7 @@ using testing_support::Eventually;
 using testing_support::FakeTree;
 using testing_support::Slurp;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(WARMLEG_ASAN) || defined(WARMLEG_TSAN)
 constexpr double kSlower = 10;
 #else
 constexpr double kSlower = 1;
