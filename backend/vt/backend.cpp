@@ -21,9 +21,10 @@ struct Registry {
   std::map<Device, std::unique_ptr<Backend>> backends;
 };
 
+// Never destroyed: buffers in other static objects may outlive it, and a runtime may already be gone at exit.
 Registry& TheRegistry() {
-  static Registry registry;
-  return registry;
+  static auto* const registry = new Registry;
+  return *registry;
 }
 
 std::vector<BackendFactory> Factories() {
