@@ -15,7 +15,6 @@ namespace {
 using record::Code;
 using record::Json;
 using record::MakeReason;
-using record::Reason;
 
 // Files of one scenario and workload.
 struct Group {

@@ -87,11 +87,17 @@ std::string Legs(const judge::Measured& m) {
   return text;
 }
 
-// The scenario by name finds the file in scenarios/; its hash says whether that file is still the same.
+// What a user most often sets beside the scenario's own file; the scenario's hash says whether the rest
+// agrees.
 std::string Command(const Result& r) {
-  const std::string name = r.scenario.value("name", "SCENARIO");
-  const std::string device = r.scenario.value("device", "auto");
-  return fmt::format("warmleg run {}{}", name, device == "auto" ? "" : " --set device=" + device);
+  std::string text = fmt::format("warmleg run {}", r.scenario.value("name", "SCENARIO"));
+  if (const std::string device = r.scenario.value("device", "auto"); device != "auto")
+    text += " --set device=" + device;
+  const auto plan = r.scenario.find("plan");
+  if (plan != r.scenario.end() && plan->is_object())
+    for (const char* key : {"processes", "pairs"})
+      if (plan->contains(key)) text += fmt::format(" --set plan.{}={}", key, plan->at(key).dump());
+  return text + fmt::format(" --set generation.max_new_tokens={}", r.workload.max_new_tokens);
 }
 
 }  // namespace

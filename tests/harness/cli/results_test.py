@@ -159,7 +159,7 @@ class Card(ResultsTest):
         self.assertLessEqual(len(done.stdout.splitlines()), 16)
         sha = subprocess.run(["sha256sum", f"{folder}/candidate.json"], capture_output=True, text=True).stdout.split()[0]
         for part in (sha, "**verified**", "slow_process", "| decode (tok/s) |", "8060S gfx1151", "ROCm 7.2",
-                     "warmleg run tiny-code --set device=rocm:0"):
+                     "warmleg run tiny-code --set device=rocm:0 --set plan.processes=5 --set plan.pairs=4 "):
             self.assertIn(part, done.stdout)
         self.assertNotIn(folder, done.stdout)
 

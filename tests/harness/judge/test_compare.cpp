@@ -281,6 +281,19 @@ TEST(Compare, LevelsInsideAndBetweenProcessesAreSeen) {
   EXPECT_FALSE(c.endpoint("plain decode").base.low_processes);
 }
 
+TEST(Measure, AnInvalidLegEntersNoRate) {
+  record::Result r = testing::MakeResult(Base());
+  const Measured before = Measure(r);
+  for (record::Leg& leg : r.legs)
+    if (leg.process == 0 && leg.arm == "plain" && leg.counted) {
+      leg.valid = false, *leg.times.decode_s *= 10;
+      break;
+    }
+  const ProcessRate process = Measure(r).endpoints.at("plain decode").processes.at(0);
+  EXPECT_THAT(process.legs, SizeIs(3));
+  EXPECT_NEAR(process.value / before.endpoints.at("plain decode").processes.at(0).value, 1, 0.01);
+}
+
 // What the metric says of itself decides, not its name.
 TEST(Compare, DirectionAndUnitsComeFromTheMetric) {
   std::vector<Measured> base = FilesOf({Base()}), candidate = FilesOf({Candidate()});
