@@ -14,6 +14,7 @@ namespace {
 using test::Pair;
 
 constexpr int64_t kCapacity = 256;
+constexpr int64_t kTokens = 12;  // three rounds or more, the last one short
 
 struct Drafted {
   std::vector<int32_t> ids;
@@ -45,7 +46,7 @@ Drafted FirstBlock(const Pair& pair, const std::vector<int32_t>& prompt) {
 std::vector<decode::Round> AllRounds(const Pair& pair, const std::vector<int32_t>& prompt) {
   decode::Session session(pair.target, &pair.draft, kCapacity);
   decode::Options options;
-  options.max_new_tokens = 40;
+  options.max_new_tokens = kTokens;
   options.ignore_eos = true;
   return session.DFlash2(prompt, options).rounds;
 }
@@ -188,7 +189,7 @@ TEST(W11, ARunMakesExactlyTheCallsOfItsRounds) {
   const auto layers = static_cast<uint64_t>(pair.draft.layers.size());
   decode::Session session(pair.target, &pair.draft, kCapacity);
   decode::Options options;
-  options.max_new_tokens = 40;
+  options.max_new_tokens = kTokens;
   options.ignore_eos = true;
   session.DFlash2(Prompt("tiny-code"), options);  // first use of every width
 
@@ -210,7 +211,7 @@ TEST(W11, ARunMakesExactlyTheCallsOfItsRounds) {
     want["AcceptGreedy"] += 1;
   }
   EXPECT_EQ(got, want);
-  EXPECT_EQ(g.output_ids.size(), 40U);
+  EXPECT_EQ(g.output_ids.size(), static_cast<size_t>(kTokens));
   ASSERT_FALSE(g.rounds.empty());
   EXPECT_EQ(g.rounds.front().drafted.size() + 1, static_cast<size_t>(pair.draft.config.block_size));
 }
