@@ -3,10 +3,10 @@
 // call: thread (part, column) holds kDepth entries of its column. Two exchanges a row: the parts of S^T k and
 // of |k|^2, |q|^2, then those of S^T q. Columns are independent, so that a head spreads over several blocks.
 // Bytes: the state once in, once out (once a row when rows are kept). Bound: memory when rows are kept,
-// latency else.
+// latency else. Prefill goes through delta_rule_chunks.hip.
 #include <cmath>
 
-#include "backend/hip/common.h"
+#include "backend/hip/delta_rule.h"
 #include "backend/vt/check.h"
 
 namespace vt::hip::WARMLEG_VENDOR {
@@ -16,21 +16,6 @@ namespace {
 constexpr int kColumns = 32;  // of the state, of one block
 constexpr int kDepth = 32;    // entries of a column, of one thread
 constexpr int kMaxParts = static_cast<int>(kMaxHeadDim) / kDepth;
-
-struct Rule {
-  HeadView<float> q, k, v;
-  const float *a, *b;
-  int64_t a_row, b_row;
-  float* states;  // [slots, nv, dk, dv]
-  const int32_t* slot;
-  float* out;  // [rows, nv, dv]
-  int slots, rows, nv, served, dk, dv;
-  float q_scale;
-  bool keep_rows;
-};
-
-// ln(1 + e^x); from 20 on it is x in float32.
-__device__ float Softplus(float x) { return x > 20.0F ? x : log1pf(expf(x)); }
 
 struct Sums {
   float kk[kMaxParts], qq[kMaxParts];
@@ -153,6 +138,9 @@ void GatedDeltaRule(Queue& queue, const GatedDeltaRuleArgs& args) {
                      .dv = static_cast<int>(args.v.dim(2)),
                      .q_scale = 1.0F / std::sqrt(static_cast<float>(args.q.dim(2))),
                      .keep_rows = args.keep_rows};
+  if (rule.rows > kMaxRows && !rule.keep_rows && rule.dk <= kChunkedDepth) {
+    return DeltaRuleChunks(queue, rule, args);
+  }
   WithWeight(args.a_log, [&](auto* a_log) {
     WithWeight(args.dt_bias, [&](auto* dt_bias) {
       launch(DeltaRuleKernel<Pointee<decltype(a_log)>, Pointee<decltype(dt_bias)>>,

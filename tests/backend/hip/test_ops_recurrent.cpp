@@ -64,5 +64,46 @@ TEST_F(RecurrentOps, GatedDeltaRule) {
   }
 }
 
+// Prefill goes chunk by chunk: whole and cut chunks, heads that fill no tile, one head of keys for several.
+TEST_F(RecurrentOps, GatedDeltaRuleInChunks) {
+  struct Shape {
+    int64_t rows, nk, nv, dk, dv;
+  };
+  for (const Shape& s : {Shape{17, 1, 1, 16, 16}, Shape{31, 2, 6, 48, 20}, Shape{32, 1, 3, 128, 128},
+                         Shape{33, 2, 2, 127, 65}, Shape{130, 2, 4, 64, 32}, Shape{257, 1, 2, 100, 40},
+                         Shape{600, 1, 2, 128, 33}, Shape{20, 1, 2, 140, 24}}) {
+    for (const int32_t slot : {0, 3}) {
+      vt::GatedDeltaRuleArgs args = Delta(s.rows, s.nk, s.nv, s.dk, s.dv, slot == 0 ? kF32 : kBf16, slot);
+      const reference::StateResult want = reference::GatedDeltaRule(args);
+      Run(args);
+      EXPECT_TRUE(Near(args.out, want.out, 1e-5)) << s.dk << " x " << s.dv << ", " << s.rows << " rows";
+      EXPECT_TRUE(Near(args.states, want.states, 1e-5)) << s.dk << " x " << s.dv << ", " << s.rows << " rows";
+    }
+  }
+}
+
+// A span's decay is its own, however much has decayed before it: from none to below float32 within a chunk.
+TEST_F(RecurrentOps, GatedDeltaRuleChunksKeepEveryDecay) {
+  for (const auto& [low, high] : {std::pair{-60.0, -30.0}, {-60.0, 90.0}, {60.0, 90.0}}) {
+    vt::GatedDeltaRuleArgs args = Delta(70, 1, 2, 40, 24, kF32, 1);
+    args.a = t_.Strided({70, 2}, 5, low, high);
+    args.a_log = t_.Random(kF32, {2}, 1, 3);
+    // near-parallel keys, fully written: the hardest system to solve
+    args.k = t_.Random(kF32, {70, 1, 40}, 0.9, 1);
+    args.b = t_.Random(kF32, {70, 2}, 4, 9);
+    const reference::StateResult want = reference::GatedDeltaRule(args);
+    Run(args);
+    EXPECT_TRUE(Near(args.out, want.out, 1e-5)) << low << " to " << high;
+    EXPECT_TRUE(Near(args.states, want.states, 1e-5)) << low << " to " << high;
+  }
+}
+
+TEST_F(RecurrentOps, ChunksOfAnUnknownSlotAreNotANumber) {
+  const vt::GatedDeltaRuleArgs args = Delta(20, 1, 1, 16, 16, kF32, 17);
+  Run(args);
+  EXPECT_TRUE(std::isnan(args.out.as<float>()[0]));
+  EXPECT_TRUE(std::isnan(args.states.as<float>()[0]));
+}
+
 }  // namespace
 }  // namespace testing_support
