@@ -4,7 +4,7 @@
 #   warmleg_hip_sources(TARGET a.hip ...)   adds kernels to a target made by warmleg_hip_library
 # WARMLEG_HIP_VENDORS lists what this build has.
 
-set(WARMLEG_HIP_ARCHS "gfx1151" CACHE STRING "AMD targets to compile kernels for, a list")
+set(WARMLEG_HIP_ARCHS "gfx1151" CACHE STRING "AMD targets to compile kernels for, a list; empty: none")
 set(WARMLEG_CUDA_ARCHS "sm_90" CACHE STRING "NVIDIA target to compile kernels for")
 
 set(WARMLEG_HIP_VENDORS "")
@@ -13,7 +13,9 @@ if(WARMLEG_SIM)
   list(APPEND WARMLEG_HIP_VENDORS sim)
 endif()
 
-if(WARMLEG_HAVE_HIP)
+if(WARMLEG_HAVE_HIP AND NOT WARMLEG_HIP_ARCHS)
+  message(STATUS "warmleg: no kernels for AMD cards (WARMLEG_HIP_ARCHS is empty)")
+elseif(WARMLEG_HAVE_HIP)
   find_program(WARMLEG_HIP_CLANG NAMES amdclang++ clang++-19 HINTS ${warmleg_rocm_roots} PATH_SUFFIXES bin llvm/bin)
   mark_as_advanced(WARMLEG_HIP_CLANG)
   if(WARMLEG_HIP_CLANG)
