@@ -133,10 +133,16 @@ void Fields(Io& io, S& s) {
   io("pci", s.pci);
 }
 
+template <class Io, Is<SamplesFile> S>
+void Fields(Io& io, S& s) {
+  io("file", s.file), io("sha256", s.sha256);
+}
+
 template <class Io, Is<Telemetry> S>
 void Fields(Io& io, S& s) {
   io("device", s.device), io("sources", s.sources), io("interval_ms", s.interval_ms);
   io("samples_file", s.samples_file), io("samples_sha256", s.samples_sha256), io("lost", s.lost);
+  io.May("earlier_samples", s.earlier_samples);
 }
 
 template <class Io, Is<Roof> S>

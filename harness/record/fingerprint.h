@@ -37,7 +37,7 @@ struct Environment {
   std::optional<std::string> boot_id, kernel, cpu;
   std::optional<int64_t> ram_bytes;
   std::optional<std::string> compiler, git;
-  std::optional<Gpu> gpu;  // null on the cpu device
+  std::optional<Gpu> gpu;  // on the cpu device: the board that was watched, else null
   std::optional<Rocm> rocm;
   std::vector<Library> libraries;
   std::map<std::string, std::string> variables;  // raw; set but empty is ""

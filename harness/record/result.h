@@ -27,13 +27,20 @@ struct TelemetryDevice {
   Json unknown = Json::object();
 };
 
+// The sidecar of an earlier part of a campaign that was resumed.
+struct SamplesFile {
+  std::string file, sha256;
+  Json unknown = Json::object();
+};
+
 struct Telemetry {
   std::optional<TelemetryDevice> device;       // null: none matched or none asked for
   std::map<std::string, std::string> sources;  // "sclk_mhz": "rocm_smi"
   std::optional<int64_t> interval_ms;
   std::optional<std::string> samples_file;  // sidecar, relative to the result
   std::optional<std::string> samples_sha256;
-  std::optional<std::string> lost;  // why samples ended early
+  std::optional<std::string> lost;           // why samples ended early
+  std::vector<SamplesFile> earlier_samples;  // of the runs that this one continues, oldest first
   Json unknown = Json::object();
 };
 

@@ -8,6 +8,7 @@
 
 #include "harness/judge/measured.h"
 #include "harness/judge/stats.h"
+#include "harness/record/computed_on.h"
 #include "harness/report/numbers.h"
 
 namespace warmleg::report {
@@ -56,9 +57,11 @@ std::string Row(const Result& r, const std::string& arm, const char* phase, cons
 std::string Board(const Result& r) {
   const record::Environment& e = r.environment;
   std::string text = "cpu";
-  if (e.gpu)
-    text = fmt::format("{} {} {}", e.gpu->name.value_or("GPU"), e.gpu->gfx.value_or(""),
-                       e.gpu->pci.value_or(""));
+  if (e.gpu) {
+    const std::string gpu = fmt::format("{} {} {}", e.gpu->name.value_or("GPU"), e.gpu->gfx.value_or(""),
+                                        e.gpu->pci.value_or(""));
+    text = record::ComputedOnCpu(r) ? "cpu, clocks of " + gpu : gpu;
+  }
   if (e.rocm && e.rocm->loaded) text += fmt::format(", ROCm {}", *e.rocm->loaded);
   if (judge::Measure(r).mixed_rocm) text += fmt::format(" (built with {})", *e.rocm->build);
   return text + fmt::format(", kernel {}, {}", e.kernel.value_or("unknown"), e.cpu.value_or("unknown cpu"));

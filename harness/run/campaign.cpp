@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <set>
 
 #include "backend/vt/error.h"
 #include "harness/judge/campaign.h"
@@ -53,14 +54,24 @@ void Campaign::Resume(record::Result earlier) {
   result_.processes = std::move(earlier.processes);
   result_.workload = earlier.workload;  // the loaded one must equal it
   resumed_ = true;
+  KeepSamplesOf(earlier);
+  // What was seen while legs ran; the judge finds the rest again.
   for (record::Reason& warning : earlier.warnings) {
-    if (warning.code == Code::degenerate_output) campaign_warnings_.push_back(std::move(warning));
+    const std::set<Code> kept = {Code::degenerate_output, Code::near_tie_divergence, Code::rocm_smi_aborted,
+                                 Code::perf_level_not_set};
+    if (kept.contains(warning.code)) campaign_warnings_.push_back(std::move(warning));
   }
   for (const record::Leg& leg : result_.legs) repeats_ = std::max(repeats_, leg.repeats);
 }
 
 void Campaign::RefuseResume(const record::Result& earlier) const {
-  const std::vector<std::string> why = WhyNotResume(earlier, result_);
+  std::vector<std::string> why = WhyNotResume(earlier, result_);
+  const bool on_gpu = plan_.device.type == vt::DeviceType::rocm;
+  if (!on_gpu && earlier.telemetry.device.has_value() != !options_.telemetry_device.empty()) {
+    why.push_back(fmt::format("telemetry.device: {} in the file, {} now",
+                              earlier.telemetry.device ? earlier.telemetry.device->pci : "none",
+                              options_.telemetry_device.empty() ? "none" : options_.telemetry_device));
+  }
   if (!why.empty()) throw vt::InputError(fmt::format("cannot resume: {}", fmt::join(why, "; ")));
 }
 
@@ -113,7 +124,10 @@ void Campaign::Judge() {
   result_.warnings = campaign_warnings_;
   if (watcher_.started()) {
     watcher_.Describe(result_.telemetry);
-    for (record::Reason& reason : watcher_.Warnings()) result_.warnings.push_back(std::move(reason));
+    for (record::Reason& reason : watcher_.Warnings()) {
+      auto& list = reason.code == Code::telemetry_lost ? result_.reasons : result_.warnings;
+      list.push_back(std::move(reason));
+    }
   }
   judge::Judge(result_, policy_);
   // A rule that stopped the campaign is a reason of the campaign too; the judge keeps those of the legs
@@ -152,6 +166,7 @@ std::unique_ptr<WorkerSession> Campaign::StartWorker(int64_t process) {
       progress_.Line(fmt::format("telemetry: {}", e.what()));
     }
   }
+  AddBoard();
   progress_.Line(
       fmt::format("process {}/{}  loaded in {:.2f} s", process + 1, plan_.processes, loaded.load_s));
   return worker;

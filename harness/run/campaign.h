@@ -23,6 +23,7 @@ struct CampaignOptions {
   bool force = false;              // an existing file may be replaced
   std::optional<double> budget_s;  // changes the number of pairs
   std::string telemetry_device;    // empty: the compute device's own board; "auto" or a PCI address
+  std::string resumed_from;        // the file given to Resume
 };
 
 enum class Ending : uint8_t { complete, stopped, hung, interrupted };
@@ -61,7 +62,10 @@ class Campaign {
   };
 
   void RefuseResume(const record::Result& earlier) const;
+  void KeepSamplesOf(const record::Result& earlier);
   void StartWatching(const std::string& pci);
+  void AddBoard();
+  std::string BrokenRules();
   void AddWindow(const LegReply& reply, record::Leg& leg);
   void WriteSamples();
   void EnsureReference();
@@ -95,10 +99,11 @@ class Campaign {
   std::unique_ptr<WorkerSession> worker_;  // the one that measures, or a fresh one that made no leg yet
   WorkerFailure last_failure_;
   telemetry::Watcher watcher_;
-  std::string samples_file_;
-  int64_t pairs_ = 0;    // a process, after the budget
-  int64_t repeats_ = 0;  // 0: not known yet
-  int block_size_ = 0;   // of the drafting arm
+  std::optional<telemetry::BoardFingerprint> board_;  // of the board watched, at the start
+  std::string samples_file_, earlier_pci_;            // earlier_pci_: the board of the run that is continued
+  int64_t pairs_ = 0;                                 // a process, after the budget
+  int64_t repeats_ = 0;                               // 0: not known yet
+  int block_size_ = 0;                                // of the drafting arm
   int64_t sentinel_steps_ = 0;
   double sentinel_s_ = 0;
   double started_ = 0, start_s_ = 0;  // campaign start; seconds to a process's first pair

@@ -2,19 +2,43 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 
 #include "harness/judge/policy.h"
 #include "harness/run/campaign.h"
 
 namespace warmleg::run {
 
+// One line for each rule that the legs so far broke.
+std::string Campaign::BrokenRules() {
+  Judge();
+  std::map<record::Code, std::string> found;
+  for (const record::Leg& leg : result_.legs) {
+    for (const record::Reason& reason : leg.reasons) {
+      const bool planned = reason.code == record::Code::warmup || reason.code == record::Code::no_warmup ||
+                           reason.code == record::Code::partner_left_out;
+      if (!planned && leg.pair >= plan_.warmup_pairs) found.emplace(reason.code, reason.text);
+    }
+  }
+  for (const record::Reason& warning : result_.warnings) found.emplace(warning.code, warning.text);
+  std::string out;
+  for (const auto& [code, text] : found) {
+    if (code == record::Code::clock_unverified) continue;  // said below, with what to set
+    out += fmt::format("{}: {}\n", record::Name(code), text);
+  }
+  return out;
+}
+
 std::string Campaign::DescribePlan() {
+  if (!options_.telemetry_device.empty()) StartWatching(options_.telemetry_device);
   Slot slot = SlotFor(0);
   Prepare(slot);
   MeasurePair(slot, 0, false);
   if (worker_ == nullptr) throw last_failure_;
   worker_->Stop();
   worker_.reset();
+  const std::string broken = BrokenRules();
+  watcher_.Stop();
   double shortest_s = 0, pair_s = sentinel_s_;
   for (const record::Leg& leg : result_.legs) {
     if (leg.pair != slot.next_pair - 1) continue;
@@ -29,6 +53,7 @@ std::string Campaign::DescribePlan() {
                      plan_.processes, pairs_, plan_.warmup_pairs, repeats_);
   out += fmt::format("a pair takes {:.2f} s, a process {} to its first pair: about {} in all\n", pair_s,
                      DurationText(start_s_), DurationText(process_s * static_cast<double>(plan_.processes)));
+  out += broken;
   const double samples = shortest_s * 1000 / static_cast<double>(std::max<int64_t>(plan_.interval_ms, 1));
   if (samples < static_cast<double>(judge::limit::kClockSamples)) {
     out += fmt::format(

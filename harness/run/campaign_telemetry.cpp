@@ -1,7 +1,10 @@
 // The board beside the campaign: when it is watched, the window of each leg, the file of all samples.
+#include <fmt/core.h>
+
 #include <cmath>
 #include <filesystem>
 
+#include "backend/vt/error.h"
 #include "harness/run/campaign.h"
 #include "harness/run/to_record.h"
 
@@ -19,6 +22,19 @@ void Campaign::StartWatching(const std::string& pci) {
   options.interval_ms = static_cast<int>(plan_.interval_ms);
   if (const auto level = telemetry::PerfLevelFromName(plan_.perf_level)) options.perf_level = *level;
   watcher_.Start(options);
+  if (!earlier_pci_.empty() && earlier_pci_ != watcher_.pci()) {
+    throw vt::InputError(
+        fmt::format("cannot resume: telemetry.device: {} in the file, {} now", earlier_pci_, watcher_.pci()));
+  }
+  board_ = watcher_.Fingerprint({});
+  AddBoard();
+}
+
+// The board watched describes the GPU of the environment, unless another GPU computes.
+void Campaign::AddBoard() {
+  if (!board_) return;
+  const auto& gpu = result_.environment.gpu;
+  if (!gpu || !gpu->pci || gpu->pci == board_->gpu.pci) telemetry::AddBoard(*board_, result_.environment);
 }
 
 void Campaign::AddWindow(const LegReply& reply, record::Leg& leg) {
@@ -32,9 +48,27 @@ void Campaign::AddWindow(const LegReply& reply, record::Leg& leg) {
   leg.clocks =
       watcher_.WindowFor(Nanoseconds(reply.spans.front().start), Nanoseconds(reply.spans.back().end), phases);
   leg.clocks.cached_bytes = cached;
+  leg.clocks.other_clients = watcher_.OtherClients({worker_->pid()});
 }
 
-// NAME.samples.jsonl beside NAME.json; a resumed run keeps the samples of the one before it.
+// A resumed run writes its samples to a file of its own and names those of the runs before it.
+void Campaign::KeepSamplesOf(const record::Result& earlier) {
+  namespace fs = std::filesystem;
+  if (earlier.telemetry.device) earlier_pci_ = earlier.telemetry.device->pci;
+  std::vector<record::SamplesFile>& all = result_.telemetry.earlier_samples;
+  all = earlier.telemetry.earlier_samples;
+  if (earlier.telemetry.samples_file) {
+    record::SamplesFile& last = all.emplace_back();
+    last.file = *earlier.telemetry.samples_file;
+    last.sha256 = earlier.telemetry.samples_sha256.value_or("");
+  }
+  const fs::path from = fs::absolute(options_.resumed_from).parent_path();
+  const fs::path to = fs::absolute(options_.out).parent_path();
+  for (record::SamplesFile& samples : all)
+    samples.file = (from / samples.file).lexically_proximate(to).string();
+}
+
+// NAME.samples.jsonl beside NAME.json.
 void Campaign::WriteSamples() {
   if (!watcher_.started()) return;
   std::filesystem::path file(options_.out);

@@ -33,6 +33,8 @@ void CatchInterrupts() {
   if (pipe2(wake.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
     throw vt::EnvironmentError(fmt::format("pipe2: {}", std::strerror(errno)));
   }
+  // A pipe whose reader died and a file at its limit are errors of that write, not the end of the program.
+  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction old {};
     sigaction(signal, nullptr, &old);

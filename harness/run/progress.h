@@ -23,9 +23,9 @@ class Progress {
   void Load(const ProgressReply& progress);
   void Leg(const record::Leg& leg, const std::string& place);
 
- private:
-  void ClearPassing();
+  void ClearPassing();  // before anything else is printed on the same terminal
 
+ private:
   std::FILE* out_;
   bool terminal_;
   bool passing_ = false;

@@ -30,13 +30,17 @@ scenario::Scenario LoadScenario(const RunOptions& options) {
 }
 
 // Everything about the file that can be refused is refused before minutes are measured.
-void CheckOut(const fs::path& out, bool force) {
+void CheckOut(const fs::path& out, bool force, bool watched) {
   std::error_code error;
   if (fs::is_directory(out, error)) {
     throw vt::EnvironmentError(fmt::format("{}: is a folder; --out names a file", out.string()));
   }
   if (!force && fs::exists(out, error)) {
     throw vt::InputError(fmt::format("{}: exists; choose another --out or add --force", out.string()));
+  }
+  const fs::path samples = fs::path(out).replace_extension(".samples.jsonl");
+  if (!force && watched && fs::exists(samples, error)) {
+    throw vt::InputError(fmt::format("{}: exists; choose another --out or add --force", samples.string()));
   }
   const fs::path folder = out.has_parent_path() ? out.parent_path() : ".";
   fs::create_directories(folder, error);
@@ -67,16 +71,20 @@ int RunScenario(const RunOptions& options) {
   campaign_options.force = options.force || campaign_options.out == options.resume;
   campaign_options.budget_s = options.budget_s;
   campaign_options.telemetry_device = options.telemetry_device;
+  campaign_options.resumed_from = options.resume;
   Progress progress;
   if (options.plan_only) {
     try {
-      fmt::print("{}", Campaign(plan, campaign_options, progress).DescribePlan());
+      const std::string text = Campaign(plan, campaign_options, progress).DescribePlan();
+      progress.ClearPassing();
+      fmt::print("{}", text);
     } catch (const WorkerFailure& failure) {
       throw vt::EnvironmentError(fmt::format("{}: {}", record::Name(failure.code), failure.text));
     }
     return 0;
   }
-  CheckOut(campaign_options.out, campaign_options.force);
+  const bool watched = !options.telemetry_device.empty() || plan.device.type == vt::DeviceType::rocm;
+  CheckOut(campaign_options.out, campaign_options.force, watched);
   Campaign campaign(plan, campaign_options, progress);
   if (!options.resume.empty()) campaign.Resume(store::ReadResult(options.resume));
   const Ending ending = campaign.Measure();
@@ -84,6 +92,7 @@ int RunScenario(const RunOptions& options) {
     progress.Line(fmt::format("interrupted; kept in {} (continue with --resume {})", campaign_options.out,
                               campaign_options.out));
   } else {
+    progress.ClearPassing();
     fmt::print("{}", RenderTable(campaign.result(), campaign_options.out, ScreenWidth()));
   }
   return ExitCode(ending, campaign.result().verdict);

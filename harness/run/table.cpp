@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "harness/judge/stats.h"
+#include "harness/record/computed_on.h"
 
 namespace warmleg::run {
 
@@ -100,11 +101,14 @@ std::string Headline(const Result& result, size_t width) {
   if (!result.complete) clock += ", INCOMPLETE";
   Segments segments = {fmt::format("{}, {}", verdict, clock), result.scenario.value("name", "")};
   const auto& gpu = result.environment.gpu;
-  if (gpu) {
-    segments.push_back(
-        fmt::format("{} {} {}", gpu->name.value_or("GPU"), gpu->gfx.value_or(""), gpu->pci.value_or("")));
+  const std::string board =
+      gpu ? fmt::format("{} {} {}", gpu->name.value_or("GPU"), gpu->gfx.value_or(""), gpu->pci.value_or(""))
+          : "";
+  if (gpu && !record::ComputedOnCpu(result)) {
+    segments.push_back(board);
   } else {
     segments.push_back(fmt::format("cpu {}", result.environment.cpu.value_or("")));
+    if (gpu) segments.push_back("clocks of " + board);
   }
   if (result.environment.rocm && result.environment.rocm->loaded) {
     segments.push_back("ROCm " + *result.environment.rocm->loaded);
@@ -113,18 +117,19 @@ std::string Headline(const Result& result, size_t width) {
 }
 
 std::string RateLine(const char* phase, const Result& result, const std::string& arm,
-                     const std::string& metric, const std::optional<record::Speedup>& speedup) {
+                     const std::string& metric, const std::optional<record::Speedup>& speedup, size_t width) {
   std::string line = fmt::format("{:<9}tok/s {:>10} {:>10}", phase, Cell(Value(result, "plain", metric)),
                                  Cell(Value(result, arm, metric)));
   if (!speedup || !speedup->value) return line + "       -\n";
   line += fmt::format(" {:>6.2f}x", *speedup->value);
   line += speedup->ci95 ? fmt::format("  {:.2f} .. {:.2f}", (*speedup->ci95)[0], (*speedup->ci95)[1])
                         : "  one process: no interval";
+  Segments remarks = {line};
   if (speedup->all_pairs_value && std::string_view(phase) == "decode") {
-    line += fmt::format("    all pairs put back: {:.2f}x", *speedup->all_pairs_value);
+    remarks.push_back(fmt::format("all pairs put back: {:.2f}x", *speedup->all_pairs_value));
   }
-  if (speedup->ratios_only) line += "  (a slow process left only its ratio)";
-  return line + "\n";
+  if (speedup->ratios_only) remarks.emplace_back("a slow process left only its ratio");
+  return Wrap(remarks, width);
 }
 
 std::string Rates(const Result& result, const std::string& arm, size_t width) {
@@ -135,8 +140,8 @@ std::string Rates(const Result& result, const std::string& arm, size_t width) {
              : fmt::format("n = {} processes", result.processes.size());
   std::string out = fmt::format("{:<15}{:>10} {:>10} {:>7}  95 % interval", "", "plain", arm, "ratio");
   out += out.size() + 3 + count.size() <= width ? "   " + count + "\n" : "\n    " + count + "\n";
-  out += RateLine("decode", result, arm, "decode_tok_s", decode);
-  out += RateLine("prefill", result, arm, "prefill_tok_s", speedup ? speedup->prefill : std::nullopt);
+  out += RateLine("decode", result, arm, "decode_tok_s", decode, width);
+  out += RateLine("prefill", result, arm, "prefill_tok_s", speedup ? speedup->prefill : std::nullopt, width);
   if (!speedup || speedup->by_class.empty()) return out;
   std::vector<std::pair<double, std::string>> classes;
   for (const auto& [name, of] : speedup->by_class) {

@@ -26,6 +26,7 @@ class WorkerSession {
 
   const LoadedReply& loaded() const { return loaded_; }
   std::string PidStart() const;  // "PID@start ticks"
+  int pid() const { return process_.pid(); }
 
   // Each throws WorkerFailure or InterruptedError.
   void Warm();

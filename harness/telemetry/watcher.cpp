@@ -1,5 +1,7 @@
 #include "harness/telemetry/watcher.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <mutex>
@@ -67,7 +69,18 @@ struct Watcher::Impl {
   }
 
   std::optional<double> CpuShare(int64_t begin_ns, int64_t end_ns) const;
+  BoardRoots Roots() const;
+  std::set<int> Ours(std::set<int> own) const;
 };
+
+BoardRoots Watcher::Impl::Roots() const {
+  return {.sys = options.sys_root, .debug = options.sys_root + "/kernel/debug"};
+}
+
+std::set<int> Watcher::Impl::Ours(std::set<int> own) const {
+  own.insert({::getpid(), process->pid()});
+  return own;
+}
 
 // Over the ticks of the span; a restart in between sets the counter back and gives null.
 std::optional<double> Watcher::Impl::CpuShare(int64_t begin_ns, int64_t end_ns) const {
@@ -124,6 +137,20 @@ std::vector<record::ClockSample> Watcher::Samples(int64_t begin_ns, int64_t end_
     if (s.monotonic_ns >= begin_ns && s.monotonic_ns <= end_ns) inside.push_back(s);
   }
   return inside;
+}
+
+BoardFingerprint Watcher::Fingerprint(std::set<int> own) const {
+  if (!started()) return {};
+  return ReadBoard(impl_->board, impl_->Ours(std::move(own)), impl_->Roots());
+}
+
+std::optional<int64_t> Watcher::OtherClients(std::set<int> own) const {
+  if (!started()) return std::nullopt;
+  std::string reason;
+  std::optional<std::set<int>> clients = Clients(impl_->board, impl_->Roots(), &reason);
+  if (!clients) return std::nullopt;
+  for (const int pid : impl_->Ours(std::move(own))) clients->erase(pid);
+  return static_cast<int64_t>(clients->size());
 }
 
 void Watcher::Describe(record::Telemetry& out) const {

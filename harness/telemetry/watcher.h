@@ -20,11 +20,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "harness/record/clocks.h"
 #include "harness/record/result.h"
+#include "harness/telemetry/board.h"
 #include "harness/telemetry/sampler_process.h"
 #include "harness/telemetry/window.h"
 
@@ -54,6 +57,11 @@ class Watcher {
   record::ClockWindow WindowFor(int64_t begin_ns, int64_t end_ns, const std::vector<PhaseSpan>& phases);
   // The raw samples of a span, for rules of one's own and for the sentinel.
   std::vector<record::ClockSample> Samples(int64_t begin_ns, int64_t end_ns) const;
+
+  // What is known of the board beside its clocks. `own`: further processes of ours, such as the worker.
+  BoardFingerprint Fingerprint(std::set<int> own) const;
+  // Processes beside ours and `own` that have the board open now; null when nobody may look.
+  std::optional<int64_t> OtherClients(std::set<int> own) const;
 
   void Describe(record::Telemetry& out) const;
   std::vector<record::Reason> Warnings() const;

@@ -97,6 +97,8 @@ Result FullResult() {
   r.telemetry.sources["sclk_mhz"] = "rocm_smi";
   r.telemetry.interval_ms = 100, r.telemetry.samples_file = "x.samples.jsonl";
   r.telemetry.samples_sha256 = std::string(64, 'c'), r.telemetry.lost = "sampler killed";
+  SamplesFile& earlier = r.telemetry.earlier_samples.emplace_back();
+  earlier.file = "x.20261130T151100Z.samples.jsonl", earlier.sha256 = std::string(64, 'd');
   r.roof.read_gb_s = 221, r.reference = {.ids_hash = "r", .source = "process", .prompts = 8, .identical = 8};
   Process p;
   p.pid_start = "12@34", p.load_s = 1.5, p.peak_rss_bytes = 1 << 28;
