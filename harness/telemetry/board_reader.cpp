@@ -10,8 +10,8 @@
 namespace warmleg::telemetry {
 namespace {
 
-constexpr int64_t kCpuPeriodNs =
-    1'000'000'000;  // scaling_cur_freq may cost milliseconds, so not at every tick
+constexpr int64_t kSeldomNs =
+    1'000'000'000;  // for what is dear (scaling_cur_freq may cost milliseconds) and for what is not there
 constexpr double kMaxApuW = 1000;
 constexpr double kMinBusyW = 1;
 constexpr double kLoadPercent = 90;
@@ -68,13 +68,15 @@ Number BoardReader::HwmonFrequency(const char* label) const {
   return Null(Missing::unsupported, Source::hwmon);
 }
 
-Number BoardReader::HwmonTemperature(const char* label) const {
-  if (board_.hwmon_dir.empty()) return Null(Missing::unsupported, Source::hwmon);
+Number BoardReader::HwmonTemperature(const char* label, int64_t now_ns) {
+  int64_t& again_ns = no_sensor_until_ns_[label];
+  if (board_.hwmon_dir.empty() || now_ns < again_ns) return Null(Missing::unsupported, Source::hwmon);
   for (int i = 1; i <= 3; ++i) {
     const std::string base = fmt::format("{}/temp{}_", board_.hwmon_dir, i);
     const Text name = ReadTrimmed(base + "label", Source::hwmon);
     if (name.value && *name.value == label) return ReadNumber(base + "input", 1e3, Source::hwmon);
   }
+  again_ns = now_ns + kSeldomNs;
   return Null(Missing::unsupported, Source::hwmon);
 }
 
@@ -131,10 +133,10 @@ Number BoardReader::ReadPower(const LibraryReading& library, const GpuMetrics& m
 }
 
 void BoardReader::ReadTemperatures(const LibraryReading& library, const GpuMetrics& metrics,
-                                   BoardSample& sample) const {
+                                   BoardSample& sample) {
   auto read = [&](const Number& from_library, const char* label, const Number& from_metrics) {
     Number n = Celsius(from_library);
-    if (!n.value) n = Prefer(std::move(n), Celsius(HwmonTemperature(label)));
+    if (!n.value) n = Prefer(std::move(n), Celsius(HwmonTemperature(label, sample.clocks.monotonic_ns)));
     return Prefer(std::move(n), Celsius(from_metrics));
   };
   sample.clocks.temp_c = read(library.temp_c, "edge", metrics.temp_c);
@@ -212,7 +214,7 @@ BoardSample BoardReader::Read(int64_t monotonic_ns) {
       Percent(Prefer(library.memory_busy_percent,
                      Prefer(ReadNumber(board_.device_dir + "/mem_busy_percent", 1, Source::sysfs),
                             metrics.memory_busy_percent)));
-  if (cpu_read_ns_ == 0 || monotonic_ns - cpu_read_ns_ >= kCpuPeriodNs) {
+  if (cpu_read_ns_ == 0 || monotonic_ns - cpu_read_ns_ >= kSeldomNs) {
     cpu_mhz_ = CpuFrequency();
     cpu_read_ns_ = monotonic_ns;
   }

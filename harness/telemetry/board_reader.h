@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -31,11 +32,11 @@ class BoardReader {
   Number ReadClock(const ClockFiles& files, const LibraryClock& from_library, const Number& from_metrics,
                    Number* top, bool* deep_sleep) const;
   Number HwmonFrequency(const char* label) const;
-  Number HwmonTemperature(const char* label) const;
+  Number HwmonTemperature(const char* label, int64_t now_ns);
   Number ReadPower(const LibraryReading& library, const GpuMetrics& metrics, const Number& busy) const;
   Number ReadBusy(const LibraryReading& library, const GpuMetrics& metrics) const;
   void ReadThrottle(const GpuMetrics& metrics, BoardSample& sample);
-  void ReadTemperatures(const LibraryReading& library, const GpuMetrics& metrics, BoardSample& sample) const;
+  void ReadTemperatures(const LibraryReading& library, const GpuMetrics& metrics, BoardSample& sample);
   GpuMetrics ReadMetrics() const;
   Number CpuFrequency();
   bool Suspended() const;
@@ -48,6 +49,7 @@ class BoardReader {
   std::optional<ThrottleResidency> residency_;
   Number cpu_mhz_;
   int64_t cpu_read_ns_ = 0;
+  std::map<std::string, int64_t> no_sensor_until_ns_;  // label -> when it is looked for again
 };
 
 }  // namespace warmleg::telemetry

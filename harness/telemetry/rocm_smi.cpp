@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <utility>
@@ -159,7 +160,7 @@ std::pair<std::string, std::string> Mapped() {
 
 class RocmSmi : public ClockLibrary {
  public:
-  explicit RocmSmi(std::vector<std::string> devices) : devices_(std::move(devices)) {}
+  explicit RocmSmi(std::vector<std::string> devices) : devices_(std::move(devices)), rare_(devices_.size()) {}
   ~RocmSmi() override { rsmi_shut_down(); }
   RocmSmi(const RocmSmi&) = delete;
   RocmSmi& operator=(const RocmSmi&) = delete;
@@ -182,22 +183,46 @@ class RocmSmi : public ClockLibrary {
     r.fclk = Clock(dv, RSMI_CLK_TYPE_DF);
     r.perf_level = PerfLevelText(dv);
     r.power_w = Power(dv);
-    uint64_t cap = 0;
-    const rsmi_status_t cap_status = rsmi_dev_power_cap_get(dv, 0, &cap);
-    r.power_cap_w = Divided(cap_status, cap, 1e6);
+    Rare& rare = rare_[device];
+    r.power_cap_w = rare.cap.Ask([&] {
+      uint64_t cap = 0;
+      const rsmi_status_t status = rsmi_dev_power_cap_get(dv, 0, &cap);
+      return Divided(status, cap, 1e6);
+    });
     r.temp_c = Temperature(dv, RSMI_TEMP_TYPE_EDGE);
-    r.junction_c = Temperature(dv, RSMI_TEMP_TYPE_JUNCTION);
-    r.memory_c = Temperature(dv, RSMI_TEMP_TYPE_MEMORY);
+    r.junction_c = rare.junction.Ask([&] { return Temperature(dv, RSMI_TEMP_TYPE_JUNCTION); });
+    r.memory_c = rare.memory.Ask([&] { return Temperature(dv, RSMI_TEMP_TYPE_MEMORY); });
     uint32_t busy = 0;
     const rsmi_status_t busy_status = rsmi_dev_busy_percent_get(dv, &busy);
     r.busy_percent = Divided(busy_status, busy, 1);
-    const rsmi_status_t memory_status = rsmi_dev_memory_busy_percent_get(dv, &busy);
-    r.memory_busy_percent = Divided(memory_status, busy, 1);
+    r.memory_busy_percent = rare.memory_busy.Ask([&] {
+      const rsmi_status_t status = rsmi_dev_memory_busy_percent_get(dv, &busy);
+      return Divided(status, busy, 1);
+    });
     return r;
   }
 
  private:
+  // What this board does not have is asked for once a second, not at every tick: the sampler must stay cheap.
+  class Seldom {
+   public:
+    template <typename F>
+    Number Ask(F ask) {
+      const auto now = std::chrono::steady_clock::now();
+      if (now < again_) return Null(Missing::unsupported, kFrom);
+      const Number n = ask();
+      if (!n.value && n.missing == Missing::unsupported) again_ = now + std::chrono::seconds(1);
+      return n;
+    }
+
+   private:
+    std::chrono::steady_clock::time_point again_;
+  };
+  struct Rare {
+    Seldom cap, junction, memory, memory_busy;
+  };
   std::vector<std::string> devices_;
+  std::vector<Rare> rare_;  // by device
 };
 
 }  // namespace
