@@ -3,9 +3,12 @@
 import json
 import os
 import subprocess
+import tempfile
 import unittest
 
 from program import DRAFT, ROOT, TARGET, WARMLEG, ProgramTest, main
+
+COMMANDS = ("run", "generate", "inspect", "devices", "clocks", "compare", "card", "history")
 
 
 class Usage(ProgramTest):
@@ -26,19 +29,26 @@ class Usage(ProgramTest):
         top = self.warmleg("--help")
         self.assertEqual(top.returncode, 0)
         self.assertNotIn("worker", top.stdout)
-        for command in ("run", "generate", "inspect", "devices", "compare", "card", "history"):
+        for command in COMMANDS:
             with self.subTest(command=command):
                 done = self.warmleg(command, "--help")
                 self.assertEqual(done.returncode, 0)
-                self.assertIn("Example", done.stdout.strip().splitlines()[-2] + done.stdout.strip().splitlines()[-1] +
-                              done.stdout)
+                self.assertRegex(done.stdout, rf"Example:\s+warmleg {command} ")
+                self.assertLessEqual(max(map(len, done.stdout.splitlines())), 120)
 
-    def test_the_example_of_generate_works(self):
-        text = self.warmleg("generate", "--help").stdout
-        example = text[text.rindex("warmleg generate"):]
-        shell = f"alias_warmleg() {{ '{WARMLEG}' \"$@\"; }}; alias_{example.strip()}"
-        done = subprocess.run(["bash", "-c", shell], cwd=ROOT, capture_output=True, text=True, timeout=120)
-        self.assertEqual(done.returncode, 0, done.stderr)
+    def test_the_examples_work(self):
+        for command in COMMANDS:
+            with self.subTest(command=command):
+                text = self.warmleg(command, "--help").stdout
+                example = text[text.index("Example:") + len("Example:"):].strip()
+                # run's writes below results/, so it runs where that is not the repository
+                shell = (f"warmleg() {{ '{WARMLEG}' \"$@\"; }}; ln -s '{ROOT}/scenarios' scenarios; mkdir results; "
+                         f"ln -s '{ROOT}/results/examples' results/examples; {example}")
+                with tempfile.TemporaryDirectory() as folder:
+                    done = subprocess.run(["bash", "-c", shell], cwd=folder, env=self.environment(),
+                                          capture_output=True, text=True, timeout=300)
+                board = os.path.exists("/sys/class/drm/card0")
+                self.assertEqual(done.returncode, 3 if command == "clocks" and not board else 0, done.stderr)
 
     def test_version(self):
         done = self.warmleg("--version")

@@ -2,11 +2,12 @@
 
 import os
 import random
+import resource
 import signal
 import subprocess
 import time
 
-from program import SMALL, ProgramTest, main
+from program import ROOT, SMALL, ProgramTest, main, may_mount
 
 RUN = ["run", "tiny-code", *SMALL]
 
@@ -75,6 +76,49 @@ class Faults(ProgramTest):
         self.assertEqual([leg["index"] for leg in found], [3])
         self.assertEqual(found[0]["divergence"]["index"], 11)
         self.assertNotIn("ids equal on 2 of 2", done.stdout)
+
+
+class FullDisk(ProgramTest):
+    """The result does not fit: exit 3, the file of before is still there, nothing else is."""
+
+    def check(self, done, before):
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn(self.out + ": cannot write", done.stderr)
+        with open(self.out, "rb") as f:
+            self.assertEqual(f.read(), before)
+        self.no_temporary_files()
+
+    def before(self):
+        with open(self.out, "wb") as f:
+            f.write(b"the result of before")
+        return b"the result of before"
+
+    def test_a_limit_on_file_size(self):
+        before = self.before()
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+        done = subprocess.run(self.command(*RUN, "--out", self.out, "--force"), cwd=ROOT, env=self.environment(),
+                              text=True, capture_output=True, timeout=240, preexec_fn=limit)
+        self.check(done, before)
+
+    def test_a_full_file_system(self):
+        if not may_mount():
+            self.skipTest("mount namespaces are not allowed here")
+        before = self.before()
+        after = os.path.join(self.folder.name, "cache")  # what is left in the small file system, for check()
+        script = (f"mkdir -p {after} {self.folder.name}/small && "
+                  f"mount -t tmpfs -o size=16k none {self.folder.name}/small && "
+                  f"cp {self.out} {self.folder.name}/small/ && \"$@\"; code=$?; "
+                  f"cp -a {self.folder.name}/small/. {after}/; umount {self.folder.name}/small; "
+                  f"rmdir {self.folder.name}/small; exit $code")
+        self.under = ["unshare", "-m", "sh", "-c", script, "sh"]
+        small = os.path.join(self.folder.name, "small", "result.json")
+        done = self.warmleg(*RUN, "--out", small, "--force")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn(small + ": cannot write: write: No space left", done.stderr)
+        left = [name for name in os.listdir(after) if name != "warmleg"]
+        self.assertEqual(left, ["result.json"])
+        with open(os.path.join(after, "result.json"), "rb") as f:
+            self.assertEqual(f.read(), before)
 
 
 class Signals(ProgramTest):

@@ -1,11 +1,15 @@
 """`warmleg run` end to end on the cpu: the file, the exit codes, refusals before any measuring."""
 
+import fcntl
 import json
 import os
+import pty
 import stat
-import unittest
+import struct
+import subprocess
+import termios
 
-from program import ROOT, SMALL, ProgramTest, main
+from program import ROOT, SMALL, ProgramTest, main, may_mount
 
 
 class Run(ProgramTest):
@@ -121,6 +125,35 @@ class Run(ProgramTest):
         self.assertFalse(os.path.exists(self.out))
 
 
+class Screen(ProgramTest):
+    def on_terminal(self, columns, *args):
+        """What a terminal of this width shows in the end, line by line."""
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+        process = subprocess.Popen(self.command("run", "tiny-code", *SMALL, "--set", "plan.processes=2", "--out",
+                                                self.out, *args),
+                                   cwd=ROOT, env=self.environment(), stdin=theirs, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        text = b""
+        try:
+            while piece := os.read(ours, 4096):
+                text += piece
+        except OSError:  # a terminal ends so
+            pass
+        os.close(ours)
+        self.assertEqual(process.wait(), 0, text)
+        return [line.split("\r\x1b[K")[-1] for line in text.decode().replace("\r\n", "\n").split("\n")]
+
+    def test_a_terminal_of_80_columns(self):
+        lines = self.on_terminal(80)
+        start = next(i for i, line in enumerate(lines) if line.startswith("UNVERIFIED"))
+        # a path is one word and may be longer
+        table = [line for line in lines[start:] if self.out not in line]
+        self.assertLessEqual(max(map(len, lines[:start] + table)), 80, table)
+        self.assertNotIn("\x1b", "".join(table))
+        self.assertTrue(any("all pairs put back" in line for line in table), table)
+
+
 class Refused(ProgramTest):
     def refused(self, code, word, *args, **env):
         done = self.run_small(*args, **env)
@@ -136,10 +169,16 @@ class Refused(ProgramTest):
         with open(self.out, encoding="utf-8") as f:
             self.assertEqual(f.read(), "mine")
 
-    @unittest.skipIf(os.geteuid() == 0, "root may write anywhere")
     def test_a_read_only_folder_is_3(self):
-        os.chmod(self.folder.name, stat.S_IRUSR | stat.S_IXUSR)
-        self.addCleanup(os.chmod, self.folder.name, stat.S_IRWXU)
+        if os.geteuid() != 0:
+            os.chmod(self.folder.name, stat.S_IRUSR | stat.S_IXUSR)
+            self.addCleanup(os.chmod, self.folder.name, stat.S_IRWXU)
+        elif may_mount():  # mode bits do not stop root, a mount does
+            folder = self.folder.name
+            self.under = ["unshare", "-m", "sh", "-c",
+                          f"mount --bind {folder} {folder} && mount -o remount,bind,ro {folder} && exec \"$@\"", "sh"]
+        else:
+            self.skipTest("root may write anywhere, and mount namespaces are not allowed here")
         self.refused(3, "cannot write")
 
     def test_a_folder_that_cannot_be_made_is_3(self):
