@@ -1,11 +1,9 @@
-#include <array>
-
-#include "tests/backend/cpu/cpu_ops.h"
+#include "tests/support/device_ops.h"
 
 namespace testing_support {
 namespace {
 
-class RowOps : public CpuOps {};
+class RowOps : public DeviceOps {};
 
 TEST_F(RowOps, EmbeddingScalesAndTakesRepeatedIds) {
   for (const vt::DType type : {kF32, kBf16}) {
@@ -18,19 +16,11 @@ TEST_F(RowOps, EmbeddingScalesAndTakesRepeatedIds) {
   }
 }
 
-TEST_F(RowOps, EmbeddingRefusesAnIdOutsideTheTable) {
-  for (const int32_t id : {-1, 11}) {
-    EXPECT_THROW(Run(vt::EmbeddingArgs{
-                     .table = t_.Random(kF32, {11, 4}), .ids = t_.Ints({id}), .out = t_.Empty(kF32, {1, 4})}),
-                 std::logic_error);
-  }
-}
-
 TEST_F(RowOps, IndexSelectOfEveryType) {
   for (const vt::Tensor& src :
-       {t_.Random(kF32, {6, 5}), t_.Random(kBf16, {6, 5}), t_.RandomInts({6, 5}, 1 << 30)}) {
+       {t_.Random(kF32, {6, 300}), t_.Random(kBf16, {6, 300}), t_.RandomInts({6, 300}, 1 << 30)}) {
     const vt::IndexSelectArgs args = {
-        .src = src, .index = t_.Ints({5, 5, 0}), .out = t_.Empty(src.dtype, {3, 5})};
+        .src = src, .index = t_.Ints({5, 5, 0}), .out = t_.Empty(src.dtype, {3, 300})};
     Run(args);
     EXPECT_TRUE(Near(args.out, reference::IndexSelect(args), 0));
   }

@@ -1,6 +1,6 @@
-// Runs ops on the device that WARMLEG_TEST_DEVICE names (default sim:0) with tensors in host memory: they are
-// copied in, the op runs, and all are copied back, so that a test reads as one for the cpu. Tensors that
-// share memory on the host share it on the device.
+// Runs ops on the device of the test program with tensors in host memory. Where it is not the cpu they are
+// copied in, the op runs, and all are copied back. Tensors that share memory on the host share it on the
+// device.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -51,15 +51,20 @@ WARMLEG_OP_TENSORS(AcceptGreedy, &a.block, &a.target, &a.stop_ids, &a.limit, &a.
                    &a.result)
 #undef WARMLEG_OP_TENSORS
 
+// Registers the backend under test and gives the device; each test program links one definition.
+vt::Device TestDevice();
+
 class DeviceOps : public testing::Test {
  protected:
   DeviceOps();
 
   template <class Args>
   void Run(Args args) {
+    if (OnCpu()) return vt::Run(*queue_, args);
     RunMirrored(TensorsOf(args), [&](vt::Queue& queue) { vt::Run(queue, args); });
   }
 
+  bool OnCpu() const { return queue_->backend().device().type == vt::DeviceType::cpu; }
   vt::Tensor Ascending(int32_t first, int64_t n);
   static std::vector<int32_t> Ids(const vt::Tensor& t) {
     const auto* first = t.as<int32_t>();

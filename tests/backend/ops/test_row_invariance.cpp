@@ -1,12 +1,13 @@
-// A row's bits do not depend on the number of rows beside it, for every width up to kMaxRows.
+// A row's bits do not depend on the number of rows beside it, for every width up to kMaxRows. On cpu this
+// holds for more rows too (a prefill equals single steps), and for every number of threads.
+#include <omp.h>
+
 #include <algorithm>
 
-#include "tests/backend/hip/device_ops.h"
+#include "tests/support/device_ops.h"
 
 namespace testing_support {
 namespace {
-
-constexpr int64_t kRows = vt::kMaxRows;
 
 class RowInvariance : public DeviceOps {
  protected:
@@ -14,19 +15,34 @@ class RowInvariance : public DeviceOps {
   // in one call.
   template <class Fn>
   void Check(const Fn& run) {
-    const vt::Tensor all = run(0, kRows);
-    for (int64_t width = 1; width <= 16; ++width) {
-      for (const int64_t first : {int64_t{0}, kRows - width}) {
+    const vt::Tensor all = run(0, rows_);
+    for (int64_t width = 1; width <= vt::kMaxRows; ++width) {
+      // on a device the first and the last place only
+      const int64_t step = OnCpu() ? width : std::max<int64_t>(rows_ - width, 1);
+      for (int64_t first = 0; first + width <= rows_; first += step) {
         ASSERT_TRUE(SameBits(run(first, width), all.Rows(first, width)))
             << "row " << first << " in " << width;
       }
     }
+    if (!OnCpu()) return;
+    ASSERT_TRUE(SameBits(run(3, 33), all.Rows(3, 33)));
+    const int threads = omp_get_max_threads();
+    for (const int n : {1, 2, 3}) {
+      omp_set_num_threads(n);
+      EXPECT_TRUE(SameBits(run(0, rows_), all)) << n << " threads";
+    }
+    omp_set_num_threads(threads);
   }
+
+  // On cpu large enough that all rows run on several threads and single rows do not.
+  const int64_t rows_ = OnCpu() ? 40 : vt::kMaxRows;
+  const int64_t heads_ = OnCpu() ? 18 : 6;
+  const int64_t vocab_ = OnCpu() ? 40000 : 5000;
 };
 
 TEST_F(RowInvariance, MatMul) {
   for (const auto& [type, k] : {std::pair<vt::DType, int64_t>{kF32, 301}, {kBf16, 301}, {kBf16, 1104}}) {
-    const vt::Tensor x = t_.Strided({kRows, k});
+    const vt::Tensor x = t_.Strided({rows_, k});
     const vt::Tensor w = t_.Random(type, {203, k});
     const vt::Tensor bias = t_.Random(type, {203});
     Check([&](int64_t first, int64_t n) {
@@ -39,7 +55,7 @@ TEST_F(RowInvariance, MatMul) {
 }
 
 TEST_F(RowInvariance, Norms) {
-  const vt::Tensor x = t_.Strided({kRows, 5, 77});
+  const vt::Tensor x = t_.Strided({rows_, 5, 77});
   const vt::Tensor weight = t_.Random(kBf16, {77});
   Check([&](int64_t first, int64_t n) {
     const vt::RmsNormArgs args = {.x = x.Rows(first, n),
@@ -56,7 +72,7 @@ TEST_F(RowInvariance, Norms) {
 }
 
 TEST_F(RowInvariance, Attention) {
-  const vt::Tensor q = t_.Strided({kRows, 4, 40});
+  const vt::Tensor q = t_.Strided({rows_, 4, 40});
   const vt::Tensor k = t_.Random(kF32, {140, 2, 40});
   const vt::Tensor v = t_.Random(kF32, {140, 2, 40});
   Check([&](int64_t first, int64_t n) {
@@ -97,10 +113,10 @@ TEST_F(RowInvariance, CausalDraftBlock) {
 
 // Each call starts from the state that single steps left before its first row.
 TEST_F(RowInvariance, CausalConv) {
-  const vt::Tensor x = t_.Strided({kRows, 75});
+  const vt::Tensor x = t_.Strided({rows_, 75});
   const vt::Tensor weight = t_.Random(kBf16, {75, 4});
-  const vt::Tensor states = t_.Random(kF32, {kRows + 1, 3, 75});
-  for (int32_t r = 0; r < kRows; ++r) {
+  const vt::Tensor states = t_.Random(kF32, {rows_ + 1, 3, 75});
+  for (int32_t r = 0; r < rows_; ++r) {
     const vt::Tensor state = t_.Copy(states.Rows(r, 1));
     Run(vt::CausalConv1dArgs{.x = x.Rows(r, 1),
                              .weight = weight,
@@ -110,7 +126,7 @@ TEST_F(RowInvariance, CausalConv) {
     std::copy_n(state.as<float>(), state.count(), states.Rows(r + 1, 1).as<float>());
   }
   Check([&](int64_t first, int64_t n) {
-    const vt::Tensor table = t_.Random(kF32, {kRows + 1, 3, 75});
+    const vt::Tensor table = t_.Random(kF32, {rows_ + 1, 3, 75});
     std::copy_n(states.Rows(first, 1).as<float>(), 3 * 75, table.Rows(2, 1).as<float>());
     const vt::CausalConv1dArgs args = {.x = x.Rows(first, n),
                                        .weight = weight,
@@ -125,13 +141,13 @@ TEST_F(RowInvariance, CausalConv) {
 }
 
 TEST_F(RowInvariance, GatedDeltaRule) {
-  const int64_t one = 6 * 24 * 40;
-  const vt::Tensor q = t_.Strided({kRows, 2, 24});
-  const vt::Tensor k = t_.Strided({kRows, 2, 24});
-  const vt::Tensor v = t_.Strided({kRows, 6, 40});
-  const vt::Tensor ab = t_.Strided({kRows, 6});
-  const vt::Tensor a_log = t_.Random(kF32, {6});
-  const vt::Tensor states = t_.Random(kF32, {kRows + 1, 6, 24, 40});
+  const int64_t one = heads_ * 24 * 40;
+  const vt::Tensor q = t_.Strided({rows_, 2, 24});
+  const vt::Tensor k = t_.Strided({rows_, 2, 24});
+  const vt::Tensor v = t_.Strided({rows_, heads_, 40});
+  const vt::Tensor ab = t_.Strided({rows_, heads_});
+  const vt::Tensor a_log = t_.Random(kF32, {heads_});
+  const vt::Tensor states = t_.Random(kF32, {rows_ + 1, heads_, 24, 40});
   const auto args_of = [&](int64_t first, int64_t n, const vt::Tensor& table, int32_t slot) {
     return vt::GatedDeltaRuleArgs{.q = q.Rows(first, n),
                                   .k = k.Rows(first, n),
@@ -142,15 +158,15 @@ TEST_F(RowInvariance, GatedDeltaRule) {
                                   .dt_bias = a_log,
                                   .states = table,
                                   .slot = t_.Ints({slot}),
-                                  .out = t_.Empty(kF32, {n, 6, 40})};
+                                  .out = t_.Empty(kF32, {n, heads_, 40})};
   };
-  for (int64_t r = 0; r < kRows; ++r) {
+  for (int64_t r = 0; r < rows_; ++r) {
     const vt::Tensor state = t_.Copy(states.Rows(r, 1));
     Run(args_of(r, 1, state, 0));
     std::copy_n(state.as<float>(), one, states.Rows(r + 1, 1).as<float>());
   }
   Check([&](int64_t first, int64_t n) {
-    const vt::Tensor table = t_.Random(kF32, {kRows + 1, 6, 24, 40});
+    const vt::Tensor table = t_.Random(kF32, {rows_ + 1, heads_, 24, 40});
     std::copy_n(states.Rows(first, 1).as<float>(), one, table.Rows(1, 1).as<float>());
     vt::GatedDeltaRuleArgs args = args_of(first, n, table, 1);
     args.keep_rows = true;
@@ -164,8 +180,8 @@ TEST_F(RowInvariance, GatedDeltaRule) {
 }
 
 TEST_F(RowInvariance, GatesAndRope) {
-  const vt::Tensor x = t_.Strided({kRows, 3, 34}, 3, -9, 9);
-  const vt::Tensor gate_up = t_.Random(kF32, {kRows, 2 * 102}, -9, 9);
+  const vt::Tensor x = t_.Strided({rows_, 3, 34}, 3, -9, 9);
+  const vt::Tensor gate_up = t_.Random(kF32, {rows_, 2 * 102}, -9, 9);
   const vt::Tensor inv_freq = t_.Random(kF32, {13}, 0, 1);
   Check([&](int64_t first, int64_t n) {
     const vt::Tensor out = t_.Empty(kF32, {n, 102});
@@ -179,7 +195,7 @@ TEST_F(RowInvariance, GatesAndRope) {
 }
 
 TEST_F(RowInvariance, TopKAndArgMax) {
-  const vt::Tensor x = t_.Strided({kRows, 5000});
+  const vt::Tensor x = t_.Strided({rows_, vocab_});
   Check([&](int64_t first, int64_t n) {
     const vt::TopKPairsArgs args = {
         .x = x.Rows(first, n), .values = t_.Empty(kF32, {n, 16}), .ids = t_.Empty(kI32, {n, 16})};

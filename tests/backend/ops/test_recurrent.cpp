@@ -1,4 +1,4 @@
-#include "tests/backend/hip/device_ops.h"
+#include "tests/support/device_ops.h"
 
 namespace testing_support {
 namespace {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "tests/backend/hip/device_ops.h"
+#include "tests/support/device_ops.h"
 
 namespace testing_support {
 namespace {

@@ -1,10 +1,7 @@
-#include "tests/backend/hip/device_ops.h"
+#include "tests/support/device_ops.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <numeric>
-
-#include "backend/hip/register.h"
 
 namespace testing_support {
 
@@ -41,11 +38,7 @@ std::vector<Span> SpansOf(const std::vector<vt::Tensor*>& tensors) {
 
 }  // namespace
 
-DeviceOps::DeviceOps() {
-  vt::hip::Register();
-  const char* name = std::getenv("WARMLEG_TEST_DEVICE");
-  queue_ = vt::GetBackend(vt::ParseDevice(name != nullptr ? name : "sim:0")).CreateQueue();
-}
+DeviceOps::DeviceOps() : queue_(vt::GetBackend(TestDevice()).CreateQueue()) {}
 
 vt::Tensor DeviceOps::Ascending(int32_t first, int64_t n) {
   std::vector<int32_t> values(static_cast<size_t>(n));
