@@ -1,6 +1,5 @@
 // warmleg clocks: what the telemetry sources answer, field by field.
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "backend/vt/error.h"
 #include "harness/cli/commands.h"
 #include "harness/run/devices.h"
+#include "harness/run/interrupt.h"
 #include "harness/telemetry/sampler_process.h"
 #include "harness/telemetry/sysfs.h"
 
@@ -28,9 +28,6 @@ struct ClocksOptions {
   bool json = false;
   int interval_ms = 100;
 };
-
-volatile std::sig_atomic_t interrupted = 0;
-void OnInterrupt(int) { interrupted = 1; }
 
 // The PCI address that `device` names: an address, or a compute device whose runtime knows it.
 std::string ResolvePci(const std::string& device) {
@@ -127,7 +124,7 @@ int RunClocks(const ClocksOptions& options) {
   sampler.count = options.watch ? 0 : 1;
   Printer printer(options);
   sampler.on_sample = [&printer](const telemetry::BoardSample& sample) { printer.Print(sample); };
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, OnInterrupt);
+  run::CatchInterrupts();
   telemetry::SamplerProcess process(sampler);
   bool told = false;
   while (true) {
@@ -138,7 +135,7 @@ int RunClocks(const ClocksOptions& options) {
                  *status.aborted);
       told = true;
     }
-    if (interrupted != 0) return 130;
+    if (run::InterruptPending()) return 130;
     if (!ended) continue;
     if (status.no_device) NoBoard(sampler.pci);
     if (status.lost) throw vt::EnvironmentError("telemetry_lost: the sampler died again: " + *status.lost);
