@@ -15,8 +15,6 @@ using record::Json;
 
 constexpr int kTickMs = 30000;  // a library that hangs is given up by the sampler's own limit before this
 
-Json TextOrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-
 Json LibraryJson(const telemetry::LibraryState& library) {
   return {{"name", "rocm_smi"},
           {"used", library.used},
@@ -27,6 +25,8 @@ Json LibraryJson(const telemetry::LibraryState& library) {
 }
 
 }  // namespace
+
+Json TextOrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 std::optional<std::string> DeviceAt(const std::vector<vt::DeviceInfo>& devices, const std::string& pci) {
   for (const vt::DeviceInfo& info : devices) {

@@ -11,13 +11,16 @@
 
 namespace warmleg::cli {
 
+record::Json TextOrNull(const std::string& text);  // null when it is empty
+
 // Compute devices and boards belong together by PCI address; null when no compute device has this one.
 std::optional<std::string> DeviceAt(const std::vector<vt::DeviceInfo>& devices, const std::string& pci);
 
-// One tick of every board: [{"pci","name","device": "rocm:0" | null,"sources": {"sclk_mhz": "rocm_smi",
-// ...},"missing":
-// {"power_cap_w": "unsupported", ...},"library": {"name","used","file","soname","version","text"}}]. Empty
-// without an AMD GPU. EnvironmentError when warmleg-sampler cannot be started.
+// One tick of every board, empty without an AMD GPU:
+//   [{"pci", "name", "device": "rocm:0" | null, "sources": {"sclk_mhz": "rocm_smi", ...},
+//     "missing": {"power_cap_w": "unsupported", ...},
+//     "library": {"name", "used", "file", "soname", "version", "text"}}]
+// EnvironmentError when warmleg-sampler cannot be started.
 record::Json TelemetryBoards(const std::vector<vt::DeviceInfo>& devices);
 
 // The same for reading: two lines a board.

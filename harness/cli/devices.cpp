@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "backend/vt/backend.h"
 #include "backend/vt/error.h"
@@ -14,9 +13,7 @@ namespace warmleg::cli {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json TextOrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+using record::Json;
 
 Json ToJson(const vt::DeviceInfo& info) {
   return {{"device", vt::ToString(info.device)},
