@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "backend/vt/error.h"
+#include "backend/vt/memory_error.h"
 
 namespace vt::cpu {
 
@@ -86,7 +86,7 @@ class CpuBackend : public Backend {
     void* data = nullptr;
     // not aligned_alloc, which wants a size that is a multiple of the alignment
     if (rounded < bytes || posix_memalign(&data, huge ? kHugePage : kCacheLine, rounded) != 0)
-      throw EnvironmentError(fmt::format("cpu: no room for {} bytes", bytes));
+      throw OutOfMemoryError(fmt::format("cpu: no room for {} bytes", bytes));
     // weights are read in one sweep: fewer page walks; a refusal of the hint changes nothing
     if (huge) madvise(data, rounded, MADV_HUGEPAGE);
     return data;

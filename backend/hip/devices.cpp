@@ -6,7 +6,7 @@
 
 #include "backend/hip/backend.h"
 #include "backend/hip/kernels.h"
-#include "backend/vt/error.h"
+#include "backend/vt/memory_error.h"
 
 namespace vt::hip::WARMLEG_VENDOR {
 
@@ -14,9 +14,11 @@ void CheckHip(hipError_t error, const char* call, const char* file, int line) {
   if (error == hipSuccess) return;
   static_cast<void>(hipGetLastError());  // or the next call that asks would find it
   const std::string detail = ErrorDetail();
-  throw EnvironmentError(fmt::format("{} failed at {}:{}: {} ({}){}{}", call, file, line,
-                                     hipGetErrorName(error), hipGetErrorString(error),
-                                     detail.empty() ? "" : "; ", detail));
+  const std::string text =
+      fmt::format("{} failed at {}:{}: {} ({}){}{}", call, file, line, hipGetErrorName(error),
+                  hipGetErrorString(error), detail.empty() ? "" : "; ", detail);
+  if (error == hipErrorOutOfMemory) throw OutOfMemoryError(text);
+  throw EnvironmentError(text);
 }
 
 namespace {

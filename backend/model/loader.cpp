@@ -10,7 +10,7 @@
 #include <map>
 
 #include "backend/model/checkpoint.h"
-#include "backend/vt/error.h"
+#include "backend/vt/memory_error.h"
 
 namespace warmleg::model {
 
@@ -65,7 +65,7 @@ class Uploader {
     const uint64_t factor = widen ? 2 : 1;
     const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> hash(XXH3_createState(),
                                                                                XXH3_freeState);
-    if (hash == nullptr) throw vt::EnvironmentError("out of memory while hashing weights");
+    if (hash == nullptr) throw vt::OutOfMemoryError("out of memory while hashing weights");
     XXH3_128bits_reset(hash.get());
     for (uint64_t begin = 0; begin < t.bytes(); begin += kStageBytes) {
       const uint64_t n = std::min(kStageBytes, t.bytes() - begin);

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "backend/model/regex_check.h"
-#include "backend/vt/error.h"
+#include "backend/vt/memory_error.h"
 
 namespace warmleg::model {
 
@@ -106,7 +106,7 @@ Pattern Pattern::Regex(const std::string& source, const std::string& where) {
         fmt::format("{}: the pattern uses {}, which is not supported: {}", where, feature, shown));
   const Owned<pcre2_compile_context, pcre2_compile_context_free> context(
       pcre2_compile_context_create(nullptr));
-  if (context == nullptr) throw vt::EnvironmentError("out of memory while compiling a pattern");
+  if (context == nullptr) throw vt::OutOfMemoryError("out of memory while compiling a pattern");
   pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
   pcre2_set_parens_nest_limit(context.get(), 50);
   int error = 0;
@@ -142,7 +142,7 @@ std::vector<Span> Pattern::Cut(std::string_view text) const {
     const Owned<pcre2_jit_stack, pcre2_jit_stack_free> stack(
         pcre2_jit_stack_create(32 * 1024, kJitStackBytes, nullptr));
     if (data == nullptr || context == nullptr)
-      throw vt::EnvironmentError("out of memory while matching a pattern");
+      throw vt::OutOfMemoryError("out of memory while matching a pattern");
     pcre2_set_match_limit(context.get(), kMatchLimit);
     pcre2_set_heap_limit(context.get(), kHeapLimitKiB);
     if (stack != nullptr) pcre2_jit_stack_assign(context.get(), nullptr, stack.get());

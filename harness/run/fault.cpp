@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "backend/vt/error.h"
+#include "backend/vt/memory_error.h"
 
 namespace warmleg::run {
 
@@ -49,6 +49,8 @@ void Fail(const std::string& kind) {
   if (kind == "kill") kill(getpid(), SIGKILL);
   if (kind == "hang") Hang();
   if (kind == "oom") throw std::bad_alloc();
+  if (kind == "full") throw vt::OutOfMemoryError("cpu: no room for 7 bytes");
+  if (kind == "illegal") throw vt::EnvironmentError("an illegal memory access was encountered");
   if (kind == "garbage") {
     constexpr std::string_view junk = "\xff\xff\xff\xff not a frame";
     [[maybe_unused]] const ssize_t n = write(4, junk.data(), junk.size());
@@ -69,6 +71,7 @@ void InjectFault(FaultPoint point, int64_t process, int64_t leg) {
 void AlterLeg(int64_t process, LegReply& reply) {
   for (const std::string& kind : Asked(LegPlaces(process, reply.index))) {
     if (kind == "diverge" && !reply.output_ids.empty()) reply.output_ids.back() ^= 1;
+    if (kind == "deaf") close(3);  // answers, and is gone before the next question
     if (kind == "leak") reply.repeats_equal = false;
     if (kind == "slow") reply.times.decode_s *= 3, reply.times.e2e_s += 2 * reply.times.decode_s / 3;
   }

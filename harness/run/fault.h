@@ -2,7 +2,8 @@
 // in the result's environment, and the worker says so on stderr.
 //
 //   WARMLEG_TEST_FAULT=KIND:LEG, KIND:PROCESS.LEG, KIND:load or KIND:reference, several joined by commas
-//   KIND: abort, exit, kill, hang (ignores SIGTERM), oom, garbage; for legs also diverge, leak, slow
+//   KIND: abort, exit, kill, hang (ignores SIGTERM), oom (host), full and illegal (device), garbage; for legs
+//   also diverge, leak, slow, deaf (gone after its answer)
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@ enum class FaultPoint : uint8_t { load, leg };
 // Dies, hangs or throws when the variable asks for it here. process, leg: ignored at `load`; process -1: a
 // leg of the reference.
 void InjectFault(FaultPoint point, int64_t process, int64_t leg);
-// Changes what a leg reports: another token (diverge), repeats that differ (leak), a time above 0 (slow).
+// Changes what a leg reports: another token (diverge), repeats that differ (leak), a longer time (slow); or
+// leaves the worker unable to hear the next request (deaf).
 void AlterLeg(int64_t process, LegReply& reply);
 
 }  // namespace warmleg::run

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "backend/vt/error.h"
+#include "backend/vt/memory_error.h"
 #include "harness/run/devices.h"
 #include "harness/run/engine.h"
 #include "harness/run/fault.h"
@@ -50,9 +50,10 @@ Reply ServeOrFail(Engine& engine, const Request& request) {
     return Serve(engine, request);
   } catch (const vt::InputError& e) {
     return FailedReply{.kind = "input", .text = e.what()};
+  } catch (const vt::OutOfMemoryError& e) {
+    return FailedReply{.kind = "oom", .text = e.what()};
   } catch (const vt::EnvironmentError& e) {
-    const bool memory = std::string_view(e.what()).find("memory") != std::string_view::npos;
-    return FailedReply{.kind = memory ? "oom" : "environment", .text = e.what()};
+    return FailedReply{.kind = "environment", .text = e.what()};
   } catch (const std::bad_alloc&) {
     return FailedReply{.kind = "oom", .text = "host memory ran out"};
   } catch (const std::exception& e) {

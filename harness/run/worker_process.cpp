@@ -86,6 +86,7 @@ std::string WorkerDied::Text() const {
 }
 
 WorkerProcess::WorkerProcess() : oom_kills_before_(OomKills()) {
+  std::signal(SIGPIPE, SIG_IGN);  // a worker that is gone is an answer of Ask
   const std::array<int, 2> down = Pipe();
   const std::array<int, 2> up = Pipe();
   const std::string parent = std::to_string(getpid());

@@ -10,7 +10,7 @@
 #include "backend/cpu/passive_wait.h"
 #include "backend/cpu/register.h"
 #include "backend/vt/backend.h"
-#include "backend/vt/error.h"
+#include "backend/vt/memory_error.h"
 
 namespace {
 
@@ -42,7 +42,7 @@ TEST(CpuBackend, AllocationsAreAlignedAndRefusedBySize) {
     try {
       Cpu().Alloc(bytes);
       FAIL() << "there was room";
-    } catch (const vt::EnvironmentError& e) {
+    } catch (const vt::OutOfMemoryError& e) {
       EXPECT_EQ(std::string(e.what()), "cpu: no room for " + std::to_string(bytes) + " bytes");
     }
   }

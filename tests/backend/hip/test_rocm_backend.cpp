@@ -4,7 +4,7 @@
 
 #include "backend/cpu/register.h"
 #include "backend/vt/dispatch.h"
-#include "backend/vt/error.h"
+#include "backend/vt/memory_error.h"
 #include "backend/vt/stats.h"
 #include "tests/backend/hip/rocm_test.h"
 
@@ -243,7 +243,7 @@ TEST_F(RocmBackendTest, OutOfMemoryNamesTheSize) {
   try {
     static_cast<void>(backend->Alloc(size_t{65} << 20));
     FAIL() << "not refused";
-  } catch (const EnvironmentError& e) {
+  } catch (const OutOfMemoryError& e) {
     EXPECT_THAT(e.what(), AllOf(HasSubstr("68157440 bytes of device memory on sim:0"),
                                 HasSubstr("hipErrorOutOfMemory")));
   }

@@ -22,7 +22,7 @@ class Faults(ProgramTest):
     def test_a_dying_worker_costs_its_leg_and_a_fresh_one_goes_on(self):
         # legs 0 and 1 are the warm-up pair, 2 the first of the plan
         for kind, code in (("abort", "crashed"), ("exit", "crashed"), ("kill", "crashed"), ("oom", "oom"),
-                           ("garbage", "crashed")):
+                           ("full", "oom"), ("illegal", "crashed"), ("garbage", "crashed")):
             with self.subTest(kind=kind):
                 done = self.fault(f"{kind}:2", "--force")
                 self.assertEqual(done.returncode, 0, done.stderr)
@@ -37,6 +37,13 @@ class Faults(ProgramTest):
                 self.assertEqual(len(warm), 4)
                 self.assertEqual(sum("warmup" in self.codes(leg) for leg in result["legs"]), 4)
                 self.assertEqual(result["environment"]["variables"]["WARMLEG_TEST_FAULT"], f"{kind}:2")
+
+    def test_a_worker_that_leaves_between_two_questions_is_replaced(self):
+        done = self.fault("deaf:2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = self.load()
+        self.assertTrue(result["complete"])
+        self.assertEqual([leg["index"] for leg in result["legs"] if "crashed" in self.codes(leg)], [3])
 
     def test_a_hang_is_ended_though_it_ignores_sigterm(self):
         start = time.monotonic()
