@@ -98,12 +98,5 @@ TEST_F(RecurrentOps, GatedDeltaRuleChunksKeepEveryDecay) {
   }
 }
 
-TEST_F(RecurrentOps, ChunksOfAnUnknownSlotAreNotANumber) {
-  const vt::GatedDeltaRuleArgs args = Delta(20, 1, 1, 16, 16, kF32, 17);
-  Run(args);
-  EXPECT_TRUE(std::isnan(args.out.as<float>()[0]));
-  EXPECT_TRUE(std::isnan(args.states.as<float>()[0]));
-}
-
 }  // namespace
 }  // namespace testing_support
