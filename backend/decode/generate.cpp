@@ -55,48 +55,50 @@ struct Session::Impl {
   Chain chain;
   Steps steps;
 
-  void Check(std::span<const int32_t> prompt, const Options& options) const;
-  int BlockSize(const Options& options) const;
+  void Check(std::span<const int32_t> prompt, const Options& options, bool drafting) const;
   Generation Generate(std::span<const int32_t> prompt, const Options& options, int block_size);
   void PlainSteps(const Options& options, Generation& g);
   void Rounds(const Options& options, int block_size, Generation& g);
   void Count(const StepResult& step, int width, int64_t remaining, Generation& g) const;
 };
 
-void Session::Impl::Check(std::span<const int32_t> prompt, const Options& options) const {
-  const model::TargetConfig& c = target.config;
+void CheckRequest(const model::TargetConfig& target, const model::DraftConfig* draft,
+                  std::span<const int32_t> prompt, const Options& options) {
   const auto length = static_cast<int64_t>(prompt.size());
   if (prompt.empty()) throw vt::InputError("the prompt is empty: decoding needs at least one token");
   for (size_t i = 0; i < prompt.size(); ++i) {
-    if (prompt[i] < 0 || prompt[i] >= c.vocab) {
+    if (prompt[i] < 0 || prompt[i] >= target.vocab) {
       throw vt::InputError(fmt::format("prompt id {} at index {} is outside the target's vocabulary of {}",
-                                       prompt[i], i, c.vocab));
+                                       prompt[i], i, target.vocab));
     }
   }
   if (options.max_new_tokens < 0) {
     throw vt::InputError(
         fmt::format("max_new_tokens is {}, it must not be negative", options.max_new_tokens));
   }
-  if (length + options.max_new_tokens > c.max_positions) {
+  const auto fits = [&](const char* whose, int64_t limit) {
+    if (options.max_new_tokens <= limit - length) return;
     throw vt::InputError(
-        fmt::format("prompt of {} + max_new_tokens {} exceeds the target's max_position_embeddings {}",
-                    length, options.max_new_tokens, c.max_positions));
+        fmt::format("prompt of {} + max_new_tokens {} exceeds the {} max_position_embeddings {}", length,
+                    options.max_new_tokens, whose, limit));
+  };
+  fits("target's", target.max_positions);
+  if (draft == nullptr) return;
+  if (draft->max_positions > 0) fits("draft's", draft->max_positions);
+  const int64_t own = std::min<int64_t>(draft->block_size, vt::kMaxRows);
+  if (options.block_size < 0 || options.block_size > own) {
+    throw vt::InputError(fmt::format("block_size {} is not in 1..{} (the draft's block_size {}, at most {})",
+                                     options.block_size, own, draft->block_size, vt::kMaxRows));
   }
+}
+
+void Session::Impl::Check(std::span<const int32_t> prompt, const Options& options, bool drafting) const {
+  CheckRequest(target.config, drafting ? &draft->config : nullptr, prompt, options);
+  const auto length = static_cast<int64_t>(prompt.size());
   if (length + options.max_new_tokens > chain.capacity()) {
     throw vt::InputError(fmt::format("prompt of {} + max_new_tokens {} exceeds the session's capacity {}",
                                      length, options.max_new_tokens, chain.capacity()));
   }
-}
-
-int Session::Impl::BlockSize(const Options& options) const {
-  if (draft == nullptr) throw vt::InputError("DFlash2 decoding needs a draft checkpoint");
-  const int64_t own = draft->config.block_size;
-  const int64_t size = options.block_size == 0 ? own : options.block_size;
-  if (size < 1 || size > own || size > vt::kMaxRows) {
-    throw vt::InputError(fmt::format("block_size {} is not in 1..{} (the draft's block_size {}, at most {})",
-                                     size, std::min<int64_t>(own, vt::kMaxRows), own, vt::kMaxRows));
-  }
-  return static_cast<int>(size);
 }
 
 // The new tokens of a step go to the output; the cuts are attributed as docs/measuring.md defines them.
@@ -214,14 +216,16 @@ Session::Session(const model::TargetWeights& target, const model::DraftWeights* 
 Session::~Session() = default;
 
 Generation Session::Plain(std::span<const int32_t> prompt, const Options& options) {
-  impl_->Check(prompt, options);
+  impl_->Check(prompt, options, false);
   return impl_->Generate(prompt, options, 1);
 }
 
 Generation Session::DFlash2(std::span<const int32_t> prompt, const Options& options) {
-  const int block_size = impl_->BlockSize(options);
-  impl_->Check(prompt, options);
-  return impl_->Generate(prompt, options, block_size);
+  if (impl_->draft == nullptr) throw vt::InputError("DFlash2 decoding needs a draft checkpoint");
+  impl_->Check(prompt, options, true);
+  const int64_t own = impl_->draft->config.block_size;
+  return impl_->Generate(prompt, options,
+                         options.block_size == 0 ? static_cast<int>(own) : options.block_size);
 }
 
 Chain& Session::chain() { return impl_->chain; }

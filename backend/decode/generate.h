@@ -29,6 +29,13 @@ struct Interrupted : std::exception {};
 
 class Chain;
 
+// Everything about a request that can be refused before weights are loaded; a Session refuses the same.
+// Throws vt::InputError: an empty prompt, an id outside the vocabulary, prompt + max_new_tokens beyond the
+// positions of the target (or of the draft, when there is one), a block size above the draft's or
+// vt::kMaxRows.
+void CheckRequest(const model::TargetConfig& target, const model::DraftConfig* draft,
+                  std::span<const int32_t> prompt, const Options& options);
+
 // Device state of one sequence at a time: KV cache, recurrent and convolution states, taps, the draft's
 // context. Buffers are kept for the next prompt; states are reset.
 class Session {
@@ -40,8 +47,7 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Throws vt::InputError on an empty prompt, an id outside the vocabulary, a prompt + max_new_tokens beyond
-  // the capacity or the model's positions, a block size above the draft's or vt::kMaxRows.
+  // Throw vt::InputError as CheckRequest does, and when the capacity does not suffice.
   Generation Plain(std::span<const int32_t> prompt, const Options& options);
   Generation DFlash2(std::span<const int32_t> prompt, const Options& options);
 

@@ -3,11 +3,13 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <charconv>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "backend/model/checkpoint.h"
 #include "backend/model/loader.h"
 #include "backend/model/tokenizer.h"
 #include "backend/vt/error.h"
@@ -25,23 +27,43 @@ using Json = nlohmann::ordered_json;
 struct Settings {
   std::string target, draft, device = "auto", precision, trace;
   std::optional<std::string> prompt;
-  std::vector<int32_t> prompt_ids;
-  bool has_prompt_ids = false;
+  std::optional<std::string> prompt_ids;
   int64_t max_new_tokens = 0;
   double temperature = 0;
   bool ignore_eos = false;
 };
 
+// "1,2,3", spaces allowed around each id.
+std::vector<int32_t> ParseIds(const std::string& text) {
+  std::vector<int32_t> ids;
+  std::string_view rest = text;
+  while (true) {
+    std::string_view item = rest.substr(0, rest.find(','));
+    while (item.starts_with(' ')) item.remove_prefix(1);
+    while (item.ends_with(' ')) item.remove_suffix(1);
+    int32_t id = 0;
+    const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), id);
+    if (error != std::errc{} || end != item.data() + item.size()) {
+      throw vt::InputError(
+          fmt::format("--prompt-ids '{}': '{}' is not a token id; give them as 1,2,3", text, item));
+    }
+    ids.push_back(id);
+    const size_t comma = rest.find(',');
+    if (comma == std::string_view::npos) return ids;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
 std::optional<model::Tokenizer> FindTokenizer(const Settings& s) {
   const std::string path = (std::filesystem::path(s.target) / "tokenizer.json").string();
   if (!std::filesystem::exists(path)) {
-    if (s.has_prompt_ids) return std::nullopt;
+    if (s.prompt_ids) return std::nullopt;
     throw vt::InputError(fmt::format("{}: no such file; give the prompt as --prompt-ids", path));
   }
   try {
     return model::Tokenizer::Load(path);
   } catch (const vt::InputError& e) {
-    if (!s.has_prompt_ids) throw;
+    if (!s.prompt_ids) throw;
     fmt::print(stderr, "warmleg: {}; printing ids\n", e.what());
     return std::nullopt;
   }
@@ -83,6 +105,19 @@ void PrintOutput(const decode::Generation& g, const std::optional<model::Tokeniz
   fmt::print("{}\n", fmt::join(g.output_ids, ","));
 }
 
+// Loading takes minutes: what the headers and configs already decide is refused before.
+void CheckBeforeLoading(const Settings& s, std::span<const int32_t> prompt, const decode::Options& options) {
+  const model::CheckedTarget target = model::CheckTarget(s.target);
+  target.findings.Raise();
+  if (s.draft.empty()) {
+    decode::CheckRequest(target.weights.config, nullptr, prompt, options);
+    return;
+  }
+  const model::CheckedDraft draft = model::CheckDraft(s.draft, &target.weights.config);
+  draft.findings.Raise();
+  decode::CheckRequest(target.weights.config, &draft.weights.config, prompt, options);
+}
+
 int RunGenerate(const Settings& s) {
   if (s.temperature != 0) {
     throw vt::InputError(
@@ -96,8 +131,15 @@ int RunGenerate(const Settings& s) {
   std::vector<std::string> notes;
   const std::vector<vt::DeviceInfo> devices = vt::ListDevices(&notes);
   const vt::Device device = run::ResolveDevice(s.device, devices, notes);
+  if (!std::filesystem::is_directory(s.target)) {
+    throw vt::InputError(fmt::format("--target {}: no such directory", s.target));
+  }
   const std::optional<model::Tokenizer> tokenizer = FindTokenizer(s);
-  const std::vector<int32_t> prompt = s.has_prompt_ids ? s.prompt_ids : tokenizer->Encode(*s.prompt);
+  const std::vector<int32_t> prompt = s.prompt_ids ? ParseIds(*s.prompt_ids) : tokenizer->Encode(*s.prompt);
+
+  decode::Options options;
+  options.max_new_tokens = s.max_new_tokens;
+  CheckBeforeLoading(s, prompt, options);
 
   vt::Backend& backend = vt::GetBackend(device);
   const model::TargetWeights target = model::LoadTarget(s.target, backend);
@@ -105,8 +147,6 @@ int RunGenerate(const Settings& s) {
   if (!s.draft.empty()) draft = model::LoadDraft(s.draft, target.config, backend);
   decode::Session session(target, draft ? &*draft : nullptr,
                           static_cast<int64_t>(prompt.size()) + s.max_new_tokens);
-  decode::Options options;
-  options.max_new_tokens = s.max_new_tokens;
   options.ignore_eos = s.ignore_eos;
   options.precision = PrecisionOf(s, device);
   options.first_logits = s.trace.empty() ? 0 : 8;
@@ -127,9 +167,7 @@ void AddGenerate(CLI::App& app, int& exit_code) {
                       "checkpoint directory of the DFlash2 draft; without it plain decoding");
   CLI::Option* prompt =
       command->add_option("--prompt", s->prompt, "prompt text (needs the target's tokenizer.json)");
-  CLI::Option* ids =
-      command->add_option("--prompt-ids", s->prompt_ids, "prompt as token ids: 1,2,3")->delimiter(',');
-  ids->allow_extra_args(false);
+  CLI::Option* ids = command->add_option("--prompt-ids", s->prompt_ids, "prompt as token ids: 1,2,3");
   prompt->excludes(ids);
   command->add_option("--max-new-tokens", s->max_new_tokens, "tokens to make at most")->required();
   command->add_option("--device", s->device, "cpu, rocm:0, ...; auto: the only GPU, else cpu")
@@ -145,9 +183,8 @@ void AddGenerate(CLI::App& app, int& exit_code) {
       *command,
       "warmleg generate --target scenarios/checkpoints/tiny-code/target \\\n"
       "      --draft scenarios/checkpoints/tiny-code/draft --prompt 'def add(a, b):' --max-new-tokens 32");
-  command->callback([s, ids, &exit_code] {
-    s->has_prompt_ids = ids->count() > 0;
-    if (!s->has_prompt_ids && !s->prompt) throw CLI::RequiredError("--prompt or --prompt-ids");
+  command->callback([s, &exit_code] {
+    if (!s->prompt_ids && !s->prompt) throw CLI::RequiredError("--prompt or --prompt-ids");
     exit_code = RunGenerate(*s);
   });
 }

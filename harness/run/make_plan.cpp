@@ -8,6 +8,8 @@
 #include <memory>
 #include <span>
 
+#include "backend/decode/generate.h"
+#include "backend/model/checkpoint.h"
 #include "backend/model/tokenizer.h"
 #include "backend/vt/error.h"
 #include "harness/judge/output_rules.h"
@@ -69,6 +71,24 @@ void AddPrompts(const scenario::Scenario& scenario, Plan& plan) {
   }
 }
 
+// Loading takes minutes: what the headers and configs already decide is refused before a worker starts.
+void CheckRequests(const Plan& plan) {
+  const model::CheckedTarget target = model::CheckTarget(plan.target);
+  target.findings.Raise();
+  const model::CheckedDraft draft = model::CheckDraft(plan.draft, &target.weights.config);
+  draft.findings.Raise();
+  decode::Options options;
+  options.max_new_tokens = plan.max_new_tokens;
+  options.block_size = plan.block_size;
+  for (const Prompt& prompt : plan.prompts) {
+    try {
+      decode::CheckRequest(target.weights.config, &draft.weights.config, prompt.ids, options);
+    } catch (const vt::InputError& e) {
+      throw vt::InputError(fmt::format("prompt '{}': {}", prompt.id, e.what()));
+    }
+  }
+}
+
 }  // namespace
 
 std::string FindScenario(const std::string& name_or_path) {
@@ -116,6 +136,7 @@ Plan MakePlan(const scenario::Scenario& scenario) {
   const std::vector<vt::DeviceInfo> devices = vt::ListDevices(&notes);
   plan.device = ResolveDevice(scenario.device, devices, notes);
   AddPrompts(scenario, plan);
+  CheckRequests(plan);
   return plan;
 }
 

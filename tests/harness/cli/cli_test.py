@@ -18,7 +18,13 @@ class Usage(ProgramTest):
                      ["generate", "--target", TARGET, "--prompt", "a", "--prompt-ids", "1", "--max-new-tokens", "4"],
                      ["generate", "--target", TARGET, "--prompt-ids", "1,x", "--max-new-tokens", "4"],
                      ["generate", "--target", TARGET, "--prompt-ids", "1", "--max-new-tokens", "4",
-                      "--precision", "fp8"]):
+                      "--precision", "fp8"],
+                     ["generate", "--target", TARGET, "--prompt-ids", "", "--max-new-tokens", "4"],
+                     ["generate", "--target", TARGET, "--prompt", "", "--max-new-tokens", "4"],
+                     ["generate", "--target", TARGET, "--prompt-ids", "1", "--max-new-tokens", "4096"],
+                     ["generate", "--target", TARGET, "--prompt-ids", "2048", "--max-new-tokens", "4"],
+                     ["generate", "--target", TARGET + "/nowhere", "--prompt", "a", "--max-new-tokens", "4"],
+                     ["run", "tiny-code", "--set", "generation.max_new_tokens=4096", "--out", "never.json"]):
             with self.subTest(args=args):
                 done = self.warmleg(*args)
                 self.assertEqual(done.returncode, 2, done.stderr)
