@@ -1,11 +1,10 @@
 // Attention over the cache and DFlashBlockAttn: softmax(q K^T * scale) V for grouped query heads.
-// Decomposition: keys are cut into tiles of kTile at fixed positions; a block owns kQueries (row, head) pairs
-// of one KV head. Up to kMaxRows rows a block takes one tile and leaves (max, sum, weighted values) in
-// scratch, and a second kernel adds the tiles in ascending order; longer calls keep a running softmax over
-// all tiles in one block. Within a tile a thread owns the score of one key with some of the queries, then one
-// column of the values.
+// Decomposition: keys are cut into tiles of kTile at fixed positions; a block takes one tile for kQueries
+// (row, head) pairs of one KV head and leaves (max, sum, weighted values) in scratch; a second kernel adds
+// the tiles in ascending order. Within a tile a thread owns the score of one key with some of the queries,
+// then one column of the values. More than kMaxRows rows go through attention_tiled.hip.
 // Bytes: each visible key and value once for kQueries queries. Bound: memory at long context, latency else.
-#include "backend/hip/attention_keys.h"
+#include "backend/hip/attention.h"
 #include "backend/vt/check.h"
 #include "backend/vt/scratch.h"
 
@@ -19,15 +18,6 @@ constexpr int kDepth = 64;          // of a key, staged at a time
 constexpr int kPitch = kDepth + 4;  // 16-byte aligned, no two lanes of a load on one bank
 constexpr int kKeyGroups = kBlock / kTile;
 
-struct Queries {
-  HeadView<float> q;
-  float* out;  // [rows, nq, d]
-  int rows, nq, d, group;
-  float scale;
-  // partials of (tile, row, head): [tiles, rows * nq] and [tiles, rows * nq, d]
-  float *max, *sum, *values;
-};
-
 template <int kQueries>
 struct Shared {
   float keys[kTile * kPitch];  // later the parts of the values
@@ -35,12 +25,6 @@ struct Shared {
   float scores[kTile * kQueries];  // [key][query]
   float max[kQueries], sum[kQueries], shrink[kQueries];
 };
-
-// Pair g of KV head `head`: row g / group, query head head * group + g % group.
-struct Pair {
-  int row, head;
-};
-__device__ Pair PairAt(const Queries& a, int g) { return {g / a.group, BlockZ() * a.group + g % a.group}; }
 
 // scores[key][query] = q . k * scale of the tile at j0, or -inf where the key is not seen.
 template <int kQueries, class KeysT>
@@ -58,7 +42,7 @@ __device__ void Scores(const Queries& a, const KeysT& keys, int g0, int j0, int 
       s.keys[j * kPitch + c] = j0 + j < end && c < depth ? keys.Key(j0 + j)[d0 + c] : 0;
     }
     for (int i = Thread(); i < kQueries * kDepth; i += kBlock) {
-      const Pair pair = PairAt(a, g0 + i / kDepth);
+      const Pair pair = PairAt(a, g0 + i / kDepth, BlockZ());
       const int c = i % kDepth;
       s.q[i / kDepth * kPitch + c] = pair.row < a.rows && c < depth ? a.q.At(pair.row, pair.head)[d0 + c] : 0;
     }
@@ -144,8 +128,8 @@ __device__ void AddValues(const Queries& a, const KeysT& keys, int first, int j0
   }
 }
 
-// Joins the parts of each column in order and writes the result or the tile's partials.
-template <int kQueries, int kColumns, bool kPartial>
+// Joins the parts of each column in order and writes the tile's partials.
+template <int kQueries, int kColumns>
 __device__ void Finish(const Queries& a, int g0, int tile, int c, int width, int part, int parts,
                        Shared<kQueries>& s, const float (&acc)[kColumns][kQueries]) {
   const int64_t pairs = static_cast<int64_t>(a.rows) * a.nq;
@@ -157,36 +141,32 @@ __device__ void Finish(const Queries& a, int g0, int tile, int c, int width, int
     BlockSync();
     const int column = c + u * width;
     for (int m = part; m < kQueries; m += parts) {
-      const Pair pair = PairAt(a, g0 + m);
+      const Pair pair = PairAt(a, g0 + m, BlockZ());
       if (pair.row >= a.rows || column >= a.d) continue;
       float total = s.keys[m * kBlock + c];
       for (int p = 1; p < parts; ++p) total += s.keys[m * kBlock + p * width + c];
       const int64_t at = static_cast<int64_t>(pair.row) * a.nq + pair.head;
-      if (kPartial) {
-        a.values[(tile * pairs + at) * a.d + column] = total;
-        if (column == 0) {
-          a.max[tile * pairs + at] = s.max[m];
-          a.sum[tile * pairs + at] = s.sum[m];
-        }
-      } else {
-        a.out[at * a.d + column] = total / s.sum[m];
+      a.values[(tile * pairs + at) * a.d + column] = total;
+      if (column == 0) {
+        a.max[tile * pairs + at] = s.max[m];
+        a.sum[tile * pairs + at] = s.sum[m];
       }
     }
   }
 }
 
-template <int kWave, int kQueries, int kColumns, bool kPartial, class KeysT>
-__global__ void __launch_bounds__(kBlock) AttendKernel(Queries a, KeysT keys_of_all) {
+template <int kWave, int kQueries, int kColumns, class KeysT>
+__global__ void WARMLEG_BOUNDS(kBlock, kQueries == 8 ? KeysT::kLeastBlocks : 0)
+    AttendKernel(Queries a, KeysT keys_of_all) {
   WARMLEG_WAVE_KERNEL(kWave);
   WARMLEG_SHARED(Shared<kQueries>, s, [1]);
   const KeysT keys = keys_of_all.Head(BlockZ());
   const int g0 = BlockY() * kQueries;
   const int last = (g0 + kQueries - 1) / a.group;
   const int end = keys.End(last < a.rows ? last : a.rows - 1);
-  // tiles of a partial call count from the first one that any row of the call sees
-  const int first_tile = (kPartial ? keys.Begin(0) : keys.Begin(g0 / a.group)) / kTile;
-  const int begin = first_tile + (kPartial ? BlockX() : 0);
-  if (begin * kTile >= end) return;
+  // tiles count from the first one that any row of the call sees
+  const int tile = keys.Begin(0) / kTile + BlockX();
+  if (tile * kTile >= end) return;
   if (Thread() < kQueries) {
     s[0].max[Thread()] = -Infinity();
     s[0].sum[Thread()] = 0;
@@ -197,13 +177,10 @@ __global__ void __launch_bounds__(kBlock) AttendKernel(Queries a, KeysT keys_of_
   const int c = Thread() % width;
   const int part = Thread() / width;
   float acc[kColumns][kQueries] = {};
-  for (int tile = begin; tile * kTile < end; ++tile) {
-    Scores(a, keys, g0, tile * kTile, end, s[0]);
-    Weights<kWave>(s[0]);
-    AddValues(a, keys, keys.Begin(g0 / a.group), tile * kTile, end, c, width, part, parts, s[0], acc);
-    if (kPartial) break;
-  }
-  Finish<kQueries, kColumns, kPartial>(a, g0, begin - first_tile, c, width, part, parts, s[0], acc);
+  Scores(a, keys, g0, tile * kTile, end, s[0]);
+  Weights<kWave>(s[0]);
+  AddValues(a, keys, keys.Begin(g0 / a.group), tile * kTile, end, c, width, part, parts, s[0], acc);
+  Finish<kQueries, kColumns>(a, g0, BlockX(), c, width, part, parts, s[0], acc);
 }
 
 // out = sum of the tiles that the row sees, in ascending order, under their common maximum.
@@ -234,23 +211,14 @@ template <int kQueries, int kColumns, class KeysT>
 void RunAttend(Queue& queue, Queries a, const KeysT& keys, int max_tiles, const char* purpose) {
   const int64_t pairs = static_cast<int64_t>(a.rows) * a.nq;
   const int chunks = DivUp(a.rows * a.group, kQueries);
-  const bool partial = a.rows <= kMaxRows;
-  if (partial) {
-    a.values = Scratch<float>(queue, purpose, static_cast<size_t>(max_tiles * pairs * (a.d + 2)));
-    a.max = a.values + max_tiles * pairs * a.d;
-    a.sum = a.max + max_tiles * pairs;
-  }
+  a.values = Scratch<float>(queue, purpose, static_cast<size_t>(max_tiles * pairs * (a.d + 2)));
+  a.max = a.values + max_tiles * pairs * a.d;
+  a.sum = a.max + max_tiles * pairs;
   WithWave(queue, [&](auto wave) {
-    constexpr int kWave = wave();
-    if (partial) {
-      launch(AttendKernel<kWave, kQueries, kColumns, true, KeysT>, Blocks(max_tiles, chunks, a.nq / a.group),
-             kBlock, 0, queue, a, keys);
-    } else if constexpr (KeysT::kLongCalls) {
-      launch(AttendKernel<kWave, kQueries, kColumns, false, KeysT>, Blocks(1, chunks, a.nq / a.group), kBlock,
-             0, queue, a, keys);
-    }
+    launch(AttendKernel<wave(), kQueries, kColumns, KeysT>, Blocks(max_tiles, chunks, a.nq / a.group), kBlock,
+           0, queue, a, keys);
   });
-  if (partial) launch(CombineKernel<KeysT>, pairs, a.d <= 64 ? 64 : 128, 0, queue, a, keys);
+  launch(CombineKernel<KeysT>, pairs, a.d <= 64 ? 64 : 128, 0, queue, a, keys);
 }
 
 template <class KeysT>
@@ -282,8 +250,9 @@ void Attention(Queue& queue, const AttentionArgs& args) {
                           .head = args.k.step(1),
                           .capacity = static_cast<int>(args.k.dim(0)),
                           .positions = args.positions.as<const int32_t>()};
-  Dispatch(queue, QueriesOf(args.q, args.out, args.k.dim(1), args.scale), keys, DivUp(keys.capacity, kTile),
-           "Attention.partials");
+  const Queries queries = QueriesOf(args.q, args.out, args.k.dim(1), args.scale);
+  if (queries.rows > kMaxRows) return AttentionTiled(queue, queries, keys);
+  Dispatch(queue, queries, keys, DivUp(keys.capacity, kTile), "Attention.partials");
 }
 
 void DFlashBlockAttn(Queue& queue, const DFlashBlockAttnArgs& args) {

@@ -12,6 +12,14 @@
 #define WARMLEG_UNROLL _Pragma("unroll")
 #endif
 
+// The bounds of a kernel, with how many of its blocks shall fit on a multiprocessor of NVIDIA; 0: nvcc
+// chooses. AMD's compiler reads that number as waves and has the choice.
+#if defined(WARMLEG_VENDOR_NVIDIA)
+#define WARMLEG_BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
+#else
+#define WARMLEG_BOUNDS(threads, blocks) __launch_bounds__(threads)
+#endif
+
 namespace vt::hip::WARMLEG_VENDOR {
 
 inline dim3 Blocks(int64_t x, int64_t y = 1, int64_t z = 1) {

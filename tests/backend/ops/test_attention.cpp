@@ -49,5 +49,39 @@ TEST_F(AttentionOps, KeysBeyondThePositionAreNotRead) {
   EXPECT_TRUE(Near(args.out, reference::Attention(args), 1e-5));
 }
 
+// Prefill shares tiles of keys between the rows: whole and cut tiles, group sizes that cut a row's heads.
+TEST_F(AttentionOps, ManyRowsShareTheKeys) {
+  struct Shape {
+    int64_t rows, kv, group, d;
+    int32_t start;
+  };
+  for (const Shape& s : {Shape{64, 1, 1, 64, 0}, Shape{67, 2, 3, 33, 5}, Shape{130, 1, 2, 128, 0},
+                         Shape{21, 1, 6, 256, 63}, Shape{18, 2, 5, 257, 100}, Shape{33, 1, 1, 512, 1}}) {
+    const int64_t keys = s.start + s.rows + 9;
+    const vt::AttentionArgs args = {.q = t_.Strided({s.rows, s.kv * s.group, s.d}, 3, -1, 1),
+                                    .k = t_.Random(kF32, {keys, s.kv, s.d}, -1, 1),
+                                    .v = t_.Random(kF32, {keys, s.kv, s.d}),
+                                    .positions = Ascending(s.start, s.rows),
+                                    .out = t_.Empty(kF32, {s.rows, s.kv * s.group, s.d}),
+                                    .scale = 0.25F};
+    for (const vt::Tensor& t : {args.k, args.v}) {
+      std::fill_n(t.Rows(keys - 9, 9).as<float>(), 9 * s.kv * s.d, std::numeric_limits<float>::quiet_NaN());
+    }
+    Run(args);
+    EXPECT_TRUE(Near(args.out, reference::Attention(args), 1e-5)) << s.rows << " rows of " << s.d;
+  }
+}
+
+TEST_F(AttentionOps, LargeScoresOfManyRowsDoNotOverflow) {
+  const vt::AttentionArgs args = {.q = t_.Random(kF32, {20, 2, 16}, -60, 60),
+                                  .k = t_.Random(kF32, {140, 1, 16}, -60, 60),
+                                  .v = t_.Random(kF32, {140, 1, 16}),
+                                  .positions = Ascending(118, 20),
+                                  .out = t_.Empty(kF32, {20, 2, 16}),
+                                  .scale = 1};
+  Run(args);
+  EXPECT_TRUE(Near(args.out, reference::Attention(args), 5e-3));
+}
+
 }  // namespace
 }  // namespace testing_support

@@ -98,5 +98,18 @@ TEST_F(RecurrentOps, GatedDeltaRuleChunksKeepEveryDecay) {
   }
 }
 
+// One token forgets everything; what the next ones keep of each other must not be rounded to its sum.
+TEST_F(RecurrentOps, GatedDeltaRuleChunksAfterAFullDecay) {
+  vt::GatedDeltaRuleArgs args = Delta(64, 1, 2, 32, 16, kF32, 0);
+  args.a = t_.Random(kF32, {64, 2}, -8, -4);
+  for (const int64_t r : {2, 17, 33}) args.a.as<float>()[2 * r] = args.a.as<float>()[2 * r + 1] = 900;
+  args.a_log = t_.Random(kF32, {2}, 2, 3);
+  args.v = t_.Random(kF32, {64, 2, 16}, 1, 2);
+  const reference::StateResult want = reference::GatedDeltaRule(args);
+  Run(args);
+  EXPECT_TRUE(Near(args.out, want.out, 1e-5));
+  EXPECT_TRUE(Near(args.states, want.states, 1e-5));
+}
+
 }  // namespace
 }  // namespace testing_support
