@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/backend/cpu/cpu_ops.h"
+#include "tests/support/device_ops.h"
 
 namespace testing_support {
 namespace {
