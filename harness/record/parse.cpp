@@ -41,7 +41,7 @@ struct Cursor {
 
 class Builder : public nlohmann::json_sax<Json> {
  public:
-  Builder(std::string_view what, const int64_t& line) : what_(what), line_(line) {}
+  Builder(std::string_view what, size_t size, const int64_t& line) : what_(what), size_(size), line_(line) {}
 
   Json root;
 
@@ -63,10 +63,11 @@ class Builder : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  bool parse_error(std::size_t, const std::string& token, const Json::exception& error) override {
+  bool parse_error(std::size_t position, const std::string& token, const Json::exception& error) override {
     std::string_view text = error.what();
     if (error.id == 406) Fail(fmt::format("number {} is out of range", token));
-    if (text.find("unexpected end of input") != std::string_view::npos) {
+    // past the end also where it cuts a string or a literal, for which the parser has other words
+    if (position > size_ || text.find("unexpected end of input") != std::string_view::npos) {
       Fail("the text ends in the middle of the document: a torn or unfinished file");
     }
     if (size_t at = text.rfind("; "); at != std::string_view::npos && text.find("syntax error") < at)
@@ -111,6 +112,7 @@ class Builder : public nlohmann::json_sax<Json> {
   }
 
   std::string_view what_;
+  size_t size_;  // of the text, bytes
   const int64_t& line_;
   // Pointers stay good: a parent only grows after its open child was closed.
   std::vector<Json*> open_;
@@ -123,7 +125,7 @@ class Builder : public nlohmann::json_sax<Json> {
 Json ParseStrict(std::string_view text, std::string_view what, bool comments, int64_t first_line) {
   if (text.substr(0, 3) == "\xEF\xBB\xBF") text.remove_prefix(3);
   int64_t line = first_line;
-  Builder builder(what, line);
+  Builder builder(what, text.size(), line);
   Cursor begin{text.data(), &line};
   Cursor end{text.data() + text.size(), &line};
   if (!Json::sax_parse(begin, end, &builder, Json::input_format_t::json, true, comments))

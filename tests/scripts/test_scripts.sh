@@ -7,6 +7,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/warmleg scripts XXXXXX")
 trap 'rm -rf "$work"' EXIT
 failures=0
+unset WARMLEG_REQUIRE_ALL  # the gate sets it, and it is what is tested here
 
 # pretend FILE BODY: an executable bash script.
 pretend() {
