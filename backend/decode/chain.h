@@ -98,7 +98,6 @@ class Chain {
   vt::Tensor stop_ids_;              // [n] i32, of which the first stop_count_ count
   vt::Tensor start_;  // [1] i32: the round's first position, kept while Commit moves state_.position
   int64_t stop_count_ = 0;
-  std::vector<int64_t> no_taps_;
   std::unique_ptr<vt::TensorPool> saved_pool_;
   std::vector<vt::Tensor> saved_;  // in the order of Saveable()
   std::vector<vt::Tensor> Saveable();

@@ -66,7 +66,7 @@ void TargetState::Reset(Queue& queue) {
 }
 
 Target::Target(const TargetWeights& weights, int64_t max_rows)
-    : weights_(weights), max_rows_(max_rows), pool_(weights.pool->backend()) {
+    : weights_(weights), pool_(weights.pool->backend()) {
   const TargetConfig& c = weights.config;
   int64_t proj = 0;
   for (const LayerType type : c.layers) proj = std::max(proj, ProjectionWidth(c, type));

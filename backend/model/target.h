@@ -58,7 +58,6 @@ class Target {
   void Mlp(vt::Queue& queue, const TargetLayerWeights& w, int64_t rows, vt::Precision precision);
 
   const TargetWeights& weights_;
-  int64_t max_rows_;
   vt::TensorPool pool_;
   vt::Tensor h_, x_, out_;  // [max_rows, hidden]: residual stream, normed input, output of a mixer or the MLP
   vt::Tensor proj_, conv_, mixed_;  // flat: fused projections, convolution output, attention output
