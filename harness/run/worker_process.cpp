@@ -27,6 +27,10 @@ using Clock = WorkerProcess::Clock;
 constexpr duration<double> kGrace{2.0};       // between SIGTERM and SIGKILL
 constexpr duration<double> kAfterKill{10.0};  // a process in the driver may need this long to go
 
+Clock::time_point In(duration<double> time) {
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(time);
+}
+
 uint64_t OomKills() {
   std::ifstream in("/proc/vmstat");
   std::string name;
@@ -99,6 +103,7 @@ WorkerProcess::WorkerProcess() : oom_kills_before_(OomKills()) {
   close(down[0]);
   close(up[1]);
   to_ = down[1];
+  fcntl(to_, F_SETFL, O_NONBLOCK);  // a worker that stopped reading must not hang its parent
   from_ = up[0];
   if (pid_ < 0) {
     ClosePipes();
@@ -120,31 +125,43 @@ void WorkerProcess::ClosePipes() {
   to_ = from_ = -1;
 }
 
-bool WorkerProcess::Write(const std::string& bytes) {
+bool WorkerProcess::Write(const std::string& bytes, Clock::time_point deadline) {
   size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t n = write(to_, bytes.data() + done, bytes.size() - done);
+    if (n > 0) {
+      done += static_cast<size_t>(n);
+      continue;
+    }
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    done += static_cast<size_t>(n);
+    if (n == 0 || errno != EAGAIN) return false;
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    if (left <= 0 || InterruptPending()) return false;
+    std::array<pollfd, 2> fds = {pollfd{to_, POLLOUT, 0}, pollfd{InterruptFd(), POLLIN, 0}};
+    poll(fds.data(), fds.size(), static_cast<int>(std::min<int64_t>(left + 1, 1000000)));
   }
   return true;
 }
 
 Answer WorkerProcess::Ask(const Request& request, duration<double> timeout, const OnProgress& progress) {
+  auto deadline = In(timeout);
+  const bool sent = !InterruptPending() && alive() && Write(Encode(request), deadline);
   if (InterruptPending()) {
     Kill(true);
     return run::Interrupted{};
   }
-  if (!alive() || !Write(Encode(request))) return Death();
-  auto deadline = Clock::now() + timeout;
+  if (!sent && alive() && Clock::now() >= deadline) {  // it does not even read
+    Kill(true);
+    return TimedOut{.unkillable = !reaped_};
+  }
+  if (!sent) return Death();
   for (;;) {
     try {
       while (std::optional<std::string> frame = reader_.Next()) {
         Reply reply = DecodeReply(*frame);
         if (!std::holds_alternative<ProgressReply>(reply)) return reply;
         if (progress) progress(std::get<ProgressReply>(reply));
-        deadline = Clock::now() + timeout;
+        deadline = In(timeout);
       }
     } catch (const ProtocolError&) {
       Kill(false);
@@ -214,7 +231,7 @@ WorkerDied WorkerProcess::Death() {
 
 void WorkerProcess::Stop() {
   if (pid_ <= 0) return;
-  const bool asked = to_ >= 0 && Write(Encode(Request{QuitRequest{}}));
+  const bool asked = to_ >= 0 && Write(Encode(Request{QuitRequest{}}), In(kGrace));
   if (asked && Reap(kGrace)) {
     ClosePipes();
     pid_ = -1;

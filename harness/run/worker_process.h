@@ -50,7 +50,8 @@ class WorkerProcess {
   uint64_t start_ticks() const { return start_ticks_; }
 
  private:
-  bool Write(const std::string& bytes);
+  // False when the worker is gone, did not read until the deadline, or the user interrupts.
+  bool Write(const std::string& bytes, Clock::time_point deadline);
   // True when the process has been reaped within the time.
   bool Reap(std::chrono::duration<double> wait);
   void Kill(bool gently);
