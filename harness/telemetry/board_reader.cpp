@@ -10,8 +10,9 @@
 namespace warmleg::telemetry {
 namespace {
 
-constexpr int64_t kSeldomNs =
-    1'000'000'000;  // for what is dear (scaling_cur_freq may cost milliseconds) and for what is not there
+// Once a second: what is dear and under no rule (scaling_cur_freq may cost milliseconds), and what is not
+// there.
+constexpr int64_t kSeldomNs = 1'000'000'000;
 constexpr double kMaxApuW = 1000;
 constexpr double kMinBusyW = 1;
 constexpr double kLoadPercent = 90;
@@ -42,8 +43,10 @@ BoardReader::BoardReader(SysfsBoard board, ClockLibrary* library, std::string sy
   apu_ = metrics.format == 3;
 }
 
-bool BoardReader::Suspended() const {
+bool BoardReader::Suspended(int64_t now_ns) {
+  if (now_ns < no_status_until_ns_) return false;
   const Text status = ReadTrimmed(board_.device_dir + "/power/runtime_status", Source::sysfs);
+  if (!status.value) no_status_until_ns_ = now_ns + kSeldomNs;
   return status.value && *status.value == "suspended";
 }
 
@@ -166,11 +169,20 @@ Number BoardReader::CpuFrequency() {
   return ReadNumber(sys_root_ + "/devices/system/cpu/cpufreq/policy0/scaling_cur_freq", 1e3, Source::cpufreq);
 }
 
+void BoardReader::ReadSeldom(int64_t now_ns) {
+  if (seldom_ns_ != 0 && now_ns - seldom_ns_ < kSeldomNs) return;
+  seldom_ns_ = now_ns;
+  cpu_mhz_ = CpuFrequency();
+  const LibraryClock library = library_index_ ? library_->ReadFclk(*library_index_) : LibraryClock{};
+  fclk_mhz_ = ReadClock({"pp_dpm_fclk", nullptr}, library, Null(Missing::unsupported, Source::gpu_metrics),
+                        nullptr, nullptr);
+}
+
 BoardSample BoardReader::Read(int64_t monotonic_ns) {
   BoardSample sample;
   sample.pci = board_.pci;
   sample.clocks.monotonic_ns = monotonic_ns;
-  sample.suspended = Suspended();
+  sample.suspended = Suspended(monotonic_ns);
   if (sample.suspended) {
     VisitFields(sample, [](auto& field) {
       field.missing = Missing::empty;
@@ -186,8 +198,8 @@ BoardSample BoardReader::Read(int64_t monotonic_ns) {
                               &clocks.top_sclk_mhz, &sample.deep_sleep);
   clocks.mclk_mhz =
       ReadClock({"pp_dpm_mclk", "mclk"}, library.mclk, metrics.current_mclk_mhz, nullptr, nullptr);
-  clocks.fclk_mhz = ReadClock({"pp_dpm_fclk", nullptr}, library.fclk,
-                              Null(Missing::unsupported, Source::gpu_metrics), nullptr, nullptr);
+  ReadSeldom(monotonic_ns);
+  clocks.fclk_mhz = fclk_mhz_;
   clocks.perf_level = library.perf_level;
   if (!clocks.perf_level.value) {
     clocks.perf_level =
@@ -214,10 +226,6 @@ BoardSample BoardReader::Read(int64_t monotonic_ns) {
       Percent(Prefer(library.memory_busy_percent,
                      Prefer(ReadNumber(board_.device_dir + "/mem_busy_percent", 1, Source::sysfs),
                             metrics.memory_busy_percent)));
-  if (cpu_read_ns_ == 0 || monotonic_ns - cpu_read_ns_ >= kSeldomNs) {
-    cpu_mhz_ = CpuFrequency();
-    cpu_read_ns_ = monotonic_ns;
-  }
   sample.cpu_mhz = cpu_mhz_;
   return sample;
 }

@@ -39,7 +39,8 @@ class BoardReader {
   void ReadTemperatures(const LibraryReading& library, const GpuMetrics& metrics, BoardSample& sample);
   GpuMetrics ReadMetrics() const;
   Number CpuFrequency();
-  bool Suspended() const;
+  void ReadSeldom(int64_t now_ns);
+  bool Suspended(int64_t now_ns);
 
   SysfsBoard board_;
   ClockLibrary* library_;
@@ -47,8 +48,9 @@ class BoardReader {
   std::string sys_root_;
   bool apu_ = false;
   std::optional<ThrottleResidency> residency_;
-  Number cpu_mhz_;
-  int64_t cpu_read_ns_ = 0;
+  Number cpu_mhz_, fclk_mhz_;  // no rule looks at them: read once a second, to keep a tick cheap
+  int64_t seldom_ns_ = 0;      // when they were read; 0: never
+  int64_t no_status_until_ns_ = 0;
   std::map<std::string, int64_t> no_sensor_until_ns_;  // label -> when it is looked for again
 };
 

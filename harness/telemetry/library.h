@@ -16,7 +16,7 @@ struct LibraryClock {
 };
 
 struct LibraryReading {
-  LibraryClock sclk, mclk, fclk;
+  LibraryClock sclk, mclk;
   Text perf_level;  // in the words of power_dpm_force_performance_level
   Number power_w, power_cap_w, temp_c, junction_c, memory_c, busy_percent, memory_busy_percent;
 };
@@ -27,7 +27,8 @@ class ClockLibrary {
   virtual const std::vector<std::string>& Devices()
       const = 0;  // PCI addresses; the position is the index below
   virtual LibraryReading Read(size_t device) = 0;
-  virtual std::string File() const = 0;  // the library file that is mapped, "" if unknown
+  virtual LibraryClock ReadFclk(size_t device) = 0;  // apart: one clock costs as much as all but the clocks
+  virtual std::string File() const = 0;              // the library file that is mapped, "" if unknown
   virtual std::string Soname() const = 0;
   virtual std::string Version() const = 0;
 };

@@ -180,7 +180,6 @@ class RocmSmi : public ClockLibrary {
     LibraryReading r;
     r.sclk = Clock(dv, RSMI_CLK_TYPE_SYS);
     r.mclk = Clock(dv, RSMI_CLK_TYPE_MEM);
-    r.fclk = Clock(dv, RSMI_CLK_TYPE_DF);
     r.perf_level = PerfLevelText(dv);
     r.power_w = Power(dv);
     Rare& rare = rare_[device];
@@ -200,6 +199,10 @@ class RocmSmi : public ClockLibrary {
       return Divided(status, busy, 1);
     });
     return r;
+  }
+
+  LibraryClock ReadFclk(size_t device) override {
+    return Clock(static_cast<uint32_t>(device), RSMI_CLK_TYPE_DF);
   }
 
  private:

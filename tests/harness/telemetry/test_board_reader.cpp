@@ -17,10 +17,16 @@ class StubLibrary : public ClockLibrary {
   explicit StubLibrary(std::string pci) : devices_{std::move(pci)} {}
   const std::vector<std::string>& Devices() const override { return devices_; }
   LibraryReading Read(size_t) override { return reading; }
+  LibraryClock ReadFclk(size_t) override {
+    ++fclk_reads;
+    return fclk;
+  }
   std::string File() const override { return "stub"; }
   std::string Soname() const override { return "stub"; }
   std::string Version() const override { return "0"; }
   LibraryReading reading;
+  LibraryClock fclk;
+  int fclk_reads = 0;
 
  private:
   std::vector<std::string> devices_;
@@ -52,6 +58,18 @@ TEST(BoardReader, FilesAloneAnswer) {
   ExpectNull(s.clocks.power_cap_w, Missing::unsupported);
   EXPECT_EQ(s.average_sclk_mhz.value, 2900);
   EXPECT_EQ(s.average_sclk_mhz.source, Source::gpu_metrics);
+}
+
+TEST(BoardReader, TheFabricClockIsReadOnceASecond) {
+  const FakeTree tree("strix-halo-card1-headless");
+  StubLibrary library("0000:c5:00.0");
+  BoardReader reader(FindBoards(tree.Sys()).at(0), &library, tree.Sys());
+  constexpr int64_t kTick = 100'000'000;
+  for (int64_t tick = 1; tick <= 21; ++tick) {
+    library.fclk.mhz = Value(static_cast<double>(tick), Source::rocm_smi);
+    EXPECT_EQ(reader.Read(tick * kTick).clocks.fclk_mhz.value, (tick - 1) / 10 * 10 + 1);
+  }
+  EXPECT_EQ(library.fclk_reads, 3);
 }
 
 TEST(BoardReader, AnAverageNeverStandsInForACurrentClock) {
