@@ -4,6 +4,7 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/kernels.h"
+#include "backend/cpu/made_up.h"
 #include "backend/cpu/passive_wait.h"
 #include "backend/cpu/row_kernels.h"
 #include "backend/cpu/sum_words.h"
@@ -36,6 +37,7 @@ void Register() {
     WARMLEG_VT_OPS(WARMLEG_CPU_REGISTER)
 #undef WARMLEG_CPU_REGISTER
     RegisterSumWords(DeviceType::cpu, SumWords);
+    RegisterMadeUp(DeviceType::cpu, kMadeUpKernels);
   });
 }
 

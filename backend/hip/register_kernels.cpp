@@ -1,4 +1,5 @@
 #include "backend/hip/kernels.h"
+#include "backend/hip/made_up.h"
 #include "backend/hip/sum_words.h"
 #include "backend/vt/dispatch.h"
 
@@ -9,6 +10,7 @@ void RegisterKernels(DeviceType type) {
   WARMLEG_VT_OPS(WARMLEG_HIP_REGISTER)
 #undef WARMLEG_HIP_REGISTER
   RegisterSumWords(type, SumWords);
+  RegisterMadeUp(type, {.fill = FillRandomTensor, .accept = ForceAccepted});
 }
 
 }  // namespace vt::hip::WARMLEG_VENDOR
