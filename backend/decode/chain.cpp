@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend/vt/dispatch.h"
+#include "backend/vt/made_up.h"
 
 namespace warmleg::decode {
 
@@ -64,10 +65,17 @@ void Chain::ReadBack(const Tensor& t, void* host) {
   backend().CopyOut(*queue_, host, t.data, static_cast<size_t>(t.bytes()));
 }
 
+void Chain::SimulateAccepted(std::span<const int32_t> counts) {
+  accepted_counts_ = pool_.New(DType::i32, {static_cast<int64_t>(counts.size())});
+  round_ = pool_.New(DType::i32, {1});
+  backend().CopyIn(*queue_, accepted_counts_.data, counts.data(), counts.size_bytes());
+}
+
 void Chain::Begin(int64_t limit, std::span<const int32_t> stop_ids) {
   state_.Reset(*queue_);
   const auto value = static_cast<int32_t>(limit);
   backend().CopyIn(*queue_, limit_.data, &value, sizeof value);
+  if (round_) backend().Fill(*queue_, round_.data, 0, sizeof(int32_t));
   stop_count_ = static_cast<int64_t>(stop_ids.size());
   if (stop_count_ > 0) backend().CopyIn(*queue_, stop_ids_.data, stop_ids.data(), stop_ids.size_bytes());
 }
@@ -141,6 +149,8 @@ void Chain::EnqueueVerify(int width) {
 
 void Chain::EnqueueCommit(int width) {
   Run(*queue_, vt::CopyRowsArgs{state_.position, start_});
+  if (round_)
+    vt::ForceAccept(*queue_, {accepted_counts_, round_, block_ids_.Rows(0, width), argmax_.Rows(0, width)});
   Run(*queue_, vt::AcceptGreedyArgs{block_ids_.Rows(0, width), argmax_.Rows(0, width),
                                     stop_count_ > 0 ? stop_ids_.Rows(0, stop_count_) : Tensor{}, limit_,
                                     state_.position, state_.slot, Anchor(), result_});
@@ -188,6 +198,7 @@ std::vector<Tensor> Chain::Saveable() {
   all.push_back(state_.position);
   all.push_back(state_.slot);
   all.push_back(Anchor());
+  if (round_) all.push_back(round_);
   return all;
 }
 

@@ -39,6 +39,10 @@ class Chain {
   vt::Queue& queue() { return *queue_; }
   vt::Backend& backend() { return queue_->backend(); }
 
+  // From the next Begin on, the i-th round accepts counts[i % n] drafts, or all where it has fewer, whatever
+  // the target says. Before the first step: a captured graph keeps how it was captured.
+  void SimulateAccepted(std::span<const int32_t> counts);
+
   // Resets every state and sets where the sequence ends: `limit` positions, or a stop token.
   void Begin(int64_t limit, std::span<const int32_t> stop_ids);
   // All prompt tokens at once; with `for_draft` the draft's context too. The returned token is the first
@@ -98,6 +102,7 @@ class Chain {
   vt::Tensor stop_ids_;              // [n] i32, of which the first stop_count_ count
   vt::Tensor start_;  // [1] i32: the round's first position, kept while Commit moves state_.position
   int64_t stop_count_ = 0;
+  vt::Tensor accepted_counts_, round_;  // [n], [1] i32 of SimulateAccepted, or no data
   std::unique_ptr<vt::TensorPool> saved_pool_;
   std::vector<vt::Tensor> saved_;  // in the order of Saveable()
   std::vector<vt::Tensor> Saveable();

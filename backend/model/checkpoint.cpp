@@ -152,4 +152,28 @@ CheckedDraft CheckDraft(const std::string& dir, const TargetConfig* target) {
   return out;
 }
 
+CheckedTarget CheckTargetConfig(const std::string& dir) {
+  CheckedTarget out;
+  Findings found;
+  Collect(&found, [&] {
+    const std::string config = NeedConfig(dir);
+    out.weights.config = ParseTargetConfig(config, ReadSmallFile(dir, "generation_config.json"), &found);
+  });
+  if (found.ok()) {
+    out.prefix = out.weights.config.tensor_prefix;
+    out.plan = PlanTarget(&out.weights, out.prefix);
+  }
+  out.findings.Append(std::move(found), "target: ");
+  return out;
+}
+
+CheckedDraft CheckDraftConfig(const std::string& dir, const TargetConfig* target) {
+  CheckedDraft out;
+  Findings found;
+  Collect(&found, [&] { out.weights.config = ParseDraftConfig(NeedConfig(dir), target, &found); });
+  if (found.ok()) out.plan = PlanDraft(&out.weights);
+  out.findings.Append(std::move(found), "draft: ");
+  return out;
+}
+
 }  // namespace warmleg::model

@@ -49,4 +49,8 @@ struct CheckedDraft {
 CheckedTarget CheckTarget(const std::string& dir);
 CheckedDraft CheckDraft(const std::string& dir, const TargetConfig* target);
 
+// From config.json alone: no files and no match, the plan stands. For weights that are made, not read.
+CheckedTarget CheckTargetConfig(const std::string& dir);
+CheckedDraft CheckDraftConfig(const std::string& dir, const TargetConfig* target);
+
 }  // namespace warmleg::model

@@ -9,20 +9,13 @@ namespace warmleg::model {
 
 namespace {
 
-uint64_t Count(const std::vector<int64_t>& shape) {
-  uint64_t n = 1;
-  for (const int64_t d : shape) n *= static_cast<uint64_t>(d);
-  return n;
-}
-
 void AddPlan(const std::vector<WeightItem>& plan, const TensorMatch& match, ModelReport* report) {
-  for (size_t i = 0; i < plan.size(); ++i) {
-    const WeightItem& item = plan[i];
-    const vt::DType dtype = DeviceDType(match.parts[i]);
-    const uint64_t bytes = Count(item.shape) * static_cast<uint64_t>(vt::SizeOf(dtype));
+  report->items = SizedItems(plan, match);
+  for (const SizedItem& item : report->items) {
+    const uint64_t bytes = item.bytes();
     const uint64_t row = bytes / static_cast<uint64_t>(item.shape[0]);
-    report->parameters += Count(item.shape);
-    report->compute_bytes[std::string(vt::Name(dtype))] += bytes;
+    report->parameters += bytes / static_cast<uint64_t>(vt::SizeOf(item.dtype));
+    report->compute_bytes[std::string(vt::Name(item.dtype))] += bytes;
     switch (item.use) {
       case WeightUse::matrix:
         report->step.matrices += bytes;
@@ -75,21 +68,21 @@ void CheckTokenizer(const std::string& dir, ModelReport* report) {
   }
 }
 
-ModelReport InspectTarget(const std::string& dir) {
+ModelReport InspectTarget(const std::string& dir, bool config_only) {
   ModelReport report;
   report.dir = dir;
-  CheckedTarget checked = CheckTarget(dir);
+  CheckedTarget checked = config_only ? CheckTargetConfig(dir) : CheckTarget(dir);
   report.target = checked.weights.config;
   Fill(std::move(checked), &report);
-  CheckTokenizer(dir, &report);
+  if (!config_only) CheckTokenizer(dir, &report);
   return report;
 }
 
-ModelReport InspectDraft(const std::string& dir, const TargetConfig* target) {
+ModelReport InspectDraft(const std::string& dir, const TargetConfig* target, bool config_only) {
   ModelReport report;
   report.dir = dir;
   report.kind = CheckpointKind::draft;
-  CheckedDraft checked = CheckDraft(dir, target);
+  CheckedDraft checked = config_only ? CheckDraftConfig(dir, target) : CheckDraft(dir, target);
   report.draft = checked.weights.config;
   Fill(std::move(checked), &report);
   return report;
@@ -134,30 +127,40 @@ uint64_t InspectReport::DraftRoundBytes() const {
   return model.step.matrices + model.step.rows + target.matrices + 2 * target.head + 2 * rows * target.rows;
 }
 
-InspectReport Inspect(const std::string& dir, const std::string& target_dir) {
+std::optional<Counted> InspectReport::Counts() const {
+  const ModelReport* target = Target();
+  if (PlainStepBytes() == 0) return std::nullopt;
+  const bool draft = model.kind == CheckpointKind::draft && model.checked;
+  return Count(target->target, target->items, draft ? &model.draft : nullptr, draft ? &model.items : nullptr,
+               options.context, draft ? model.draft.block_size : 1);
+}
+
+InspectReport Inspect(const std::string& dir, const std::string& target_dir, const InspectOptions& options) {
   InspectReport report;
+  report.options = options;
+  const bool bare = options.config_only;
   const CheckpointKind kind = KindOf(dir);
   if (kind == CheckpointKind::target) {
-    report.model = InspectTarget(dir);
+    report.model = InspectTarget(dir, bare);
     if (!target_dir.empty())
       report.model.findings.wrong.push_back(
           fmt::format("{}: a target, but --target was given; the first directory must be the draft", dir));
     return report;
   }
   if (target_dir.empty()) {
-    report.model = InspectDraft(dir, nullptr);
+    report.model = InspectDraft(dir, nullptr, bare);
     report.model.findings.warned.emplace_back(
         "draft: no --target given, so that it was not checked against its target");
     return report;
   }
   if (KindOf(target_dir) == CheckpointKind::draft) {
-    report.model = InspectDraft(dir, nullptr);
+    report.model = InspectDraft(dir, nullptr, bare);
     report.model.findings.wrong.push_back(
         fmt::format("{}: a draft where --target expects a target", target_dir));
     return report;
   }
-  report.pair = InspectTarget(target_dir);
-  report.model = InspectDraft(dir, report.pair->findings.ok() ? &report.pair->target : nullptr);
+  report.pair = InspectTarget(target_dir, bare);
+  report.model = InspectDraft(dir, report.pair->findings.ok() ? &report.pair->target : nullptr, bare);
   return report;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/model/checkpoint.h"
+#include "backend/model/counts.h"
 #include "backend/model/parse_config.h"
 
 namespace warmleg::model {
@@ -32,6 +33,13 @@ struct ModelReport {
   std::map<std::string, uint64_t> compute_bytes;  // by dtype on the device
   std::map<std::string, SkippedGroup> skipped;
   StepBytes step;
+  std::vector<SizedItem> items;  // what the bytes were counted from
+};
+
+struct InspectOptions {
+  bool config_only = false;         // the configs alone: what weights made from them would be
+  int64_t context = 512;            // at which steps and rounds are counted
+  std::optional<double> roof_gb_s;  // to give floors in time
 };
 
 struct InspectReport {
@@ -45,10 +53,15 @@ struct InspectReport {
   // rows. 0: the part that would say it is not there.
   uint64_t PlainStepBytes() const;
   uint64_t DraftRoundBytes() const;
+  // Op by op, with KV, states and logits; nothing without a target.
+  std::optional<Counted> Counts() const;
+
+  InspectOptions options;
 };
 
 // `target_dir` may be empty. Never throws for what the files hold.
-InspectReport Inspect(const std::string& dir, const std::string& target_dir);
+InspectReport Inspect(const std::string& dir, const std::string& target_dir,
+                      const InspectOptions& options = {});
 
 std::string InspectText(const InspectReport& report);
 nlohmann::json InspectJson(const InspectReport& report);

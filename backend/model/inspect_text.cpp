@@ -66,10 +66,13 @@ std::string ModelText(const ModelReport& m) {
   std::string out = fmt::format("{}  {}\n", draft ? "draft " : "target", m.dir);
   if (m.checked) {
     out += draft ? DraftLines(m.draft) : TargetLines(m.target);
-    out += fmt::format("  used          {} tensors, {:.6f} G parameters\n", m.tensors_used,
-                       static_cast<double>(m.parameters) / 1e9);
-    out += fmt::format("  stored        {}\n  on the device {}\n", BytesText(m.stored_bytes),
-                       BytesText(m.compute_bytes));
+    const double parameters = static_cast<double>(m.parameters) / 1e9;
+    if (m.tensors_used > 0)
+      out += fmt::format("  used          {} tensors, {:.6f} G parameters\n  stored        {}\n",
+                         m.tensors_used, parameters, BytesText(m.stored_bytes));
+    else
+      out += fmt::format("  from config   {:.6f} G parameters, no weights\n", parameters);
+    out += fmt::format("  on the device {}\n", BytesText(m.compute_bytes));
     for (const auto& [group, skipped] : m.skipped)
       out += fmt::format("  skipped       {}* {} tensors, {} bytes\n", group, skipped.tensors, skipped.bytes);
   }
@@ -168,6 +171,8 @@ std::string InspectText(const InspectReport& report) {
     out += fmt::format("bytes of a draft and verify round {} ({:.6f} GB, {:.3f} plain steps)\n", bytes,
                        static_cast<double>(bytes) / 1e9,
                        static_cast<double>(bytes) / static_cast<double>(report.PlainStepBytes()));
+  if (const auto counts = report.Counts(); counts && report.ok())
+    out += CountsText(*counts, report.options.roof_gb_s);
   out += report.ok() ? "accepted\n" : fmt::format("refused: {} reasons\n", report.Reasons().size());
   return out;
 }
@@ -178,6 +183,8 @@ json InspectJson(const InspectReport& report) {
               {"wrong", report.Reasons()},
               {"plain_step_bytes", BytesOrNull(report.PlainStepBytes())},
               {"draft_round_bytes", BytesOrNull(report.DraftRoundBytes())}};
+  const auto counts = report.Counts();
+  out["counts"] = counts ? CountsJson(*counts, report.options.roof_gb_s) : json();
   out[report.model.kind == CheckpointKind::draft ? "draft" : "target"] = ModelJson(report.model);
   if (report.pair) out["target"] = ModelJson(*report.pair);
   return out;

@@ -51,6 +51,37 @@ TEST(Inspect, APairThatFits) {
   EXPECT_THAT(o.out, HasSubstr("accepted"));
 }
 
+TEST(Inspect, TheShapeThatShipsIsThatOfThePublishedPair) {
+  const std::string dir = "scenarios/checkpoints/qwen3.8-27b-shape/";
+  const Outcome o = Inspected({dir + "draft", "--target", dir + "target", "--config-only", "--context", "512",
+                               "--roof", "4000", "--json"});
+  ASSERT_EQ(o.exit_code, 0) << o.err;
+  const json report = json::parse(o.out);
+  EXPECT_EQ(report["target"]["parameters"], 26895998464);
+  EXPECT_EQ(report["draft"]["parameters"], 1924404480);
+  EXPECT_EQ(report["draft"]["config"]["target_layer_ids"], json({5, 19, 33, 47, 61}));
+  const json& counts = report["counts"];
+  EXPECT_EQ(counts["context"], 512);
+  EXPECT_EQ(counts["rows"], 8);
+  uint64_t step = 0;
+  for (const json& op : counts["ops"]) {
+    if (op["part"] == "step") step += op["bytes"].get<uint64_t>();
+    EXPECT_NEAR(op["floor_us"].get<double>(), op["bytes"].get<double>() / 4e6, 1e-6);
+    if (op["part"] == "step" && op["what"] == "gate|up") {
+      EXPECT_EQ(op["calls"], 64);
+      EXPECT_EQ(op["bytes"], 64ull * 2 * 17408 * 5120 * 2);
+    }
+  }
+  EXPECT_EQ(counts["step_bytes"], step);
+  EXPECT_GT(counts["round_bytes"].get<double>() / static_cast<double>(step), 1.1);
+  EXPECT_LT(counts["round_bytes"].get<double>() / static_cast<double>(step), 1.2);
+  const Outcome text = Inspected({dir + "target", "--config-only"});
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_THAT(text.out, HasSubstr("26.895998 G parameters, no weights"));
+  EXPECT_THAT(text.out, HasSubstr("least bytes at context 512"));
+  EXPECT_EQ(Inspected({dir + "target"}).exit_code, 2);  // it has no weights
+}
+
 TEST(Inspect, BytesFollowFromTheTensors) {
   const json report = json::parse(Inspected({kTinyDraft, "--target", kTinyTarget, "--json"}).out);
   uint64_t target = 0, draft = 0;
