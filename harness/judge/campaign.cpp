@@ -219,6 +219,15 @@ void CountReference(Result& result) {
       std::count_if(identical.begin(), identical.end(), [](const auto& entry) { return entry.second; });
 }
 
+// Tokens that nobody stands for are not judged; the file says so.
+void SetRules(Result& result) {
+  result.reference.unknown.erase("rules");
+  if (!MadeUp(result)) return;
+  for (const Code code :
+       {Code::structural_divergence, Code::near_tie_divergence, Code::state_leak, Code::degenerate_output})
+    result.reference.unknown["rules"][std::string(record::Name(code))] = "not_applicable";
+}
+
 void SetRoof(Result& result) {
   std::vector<double> probes;
   for (const Process& process : result.processes)
@@ -232,8 +241,6 @@ void GiveVerdict(Result& result, const Policy& policy) {
     return std::any_of(result.legs.begin(), result.legs.end(),
                        [&](const Leg& leg) { return record::Has(leg.reasons, code); });
   };
-  const bool made_up =
-      result.workload.weights != "checkpoint" || record::Has(result.reasons, Code::made_up_accepted);
   if (policy.simulated) result.reasons.push_back(MakeReason(Code::simulated_device));
   if (result.workload.weights != "checkpoint") result.reasons.push_back(MakeReason(Code::made_up_weights));
   // A leak says that no output of this build can be trusted, whichever legs showed it.
@@ -254,7 +261,7 @@ void GiveVerdict(Result& result, const Policy& policy) {
 
   if (record::Has(result.reasons, Code::no_valid_pair) || record::Has(result.reasons, Code::state_leak))
     result.verdict = Verdict::invalid;
-  else if (policy.simulated || made_up)
+  else if (policy.simulated || MadeUp(result))
     result.verdict = Verdict::simulated;
   else if (!policy.enforce_clocks || unseen > 0 || !some || result.telemetry.lost)
     result.verdict = Verdict::unverified;
@@ -267,6 +274,7 @@ void GiveVerdict(Result& result, const Policy& policy) {
 void Judge(Result& result, const Policy& policy) {
   Forget(result);
   const std::vector<Pair> pairs = Pairs(result, policy);
+  SetRules(result);
   SetRoof(result);
   JudgeLegs(result, policy);
   JudgeSentinels(result, pairs, policy);
@@ -278,6 +286,10 @@ void Judge(Result& result, const Policy& policy) {
   CountReference(result);
   WarnCampaign(result, policy);
   GiveVerdict(result, policy);
+}
+
+bool MadeUp(const Result& result) {
+  return result.workload.weights != "checkpoint" || record::Has(result.reasons, Code::made_up_accepted);
 }
 
 int ExitCode(const Result& result) {

@@ -18,6 +18,10 @@ namespace warmleg::judge {
 // verdict.
 void Judge(record::Result& result, const Policy& policy);
 
+// The weights or the accepted counts are made up (the runner gives the reason made_up_accepted): rules over
+// tokens do not apply.
+bool MadeUp(const record::Result& result);
+
 // 0 verified, unverified, simulated; 1 invalid; 3 a GPU hung; 130 interrupted.
 int ExitCode(const record::Result& result);
 

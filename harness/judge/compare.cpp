@@ -135,6 +135,25 @@ void CheckSide(const Files& files, const char* side, const CompareOptions& optio
       MakeReason(Code::no_valid_legs, 0, nullptr, fmt::format("{}: {}", side, fmt::join(why, ", "))));
 }
 
+// Made-up numbers are never compared with measured ones, whatever --across names.
+void CheckSimulated(WorkloadVerdict& out) {
+  const auto simulated = [](const Measured* file) { return file->verdict == record::Verdict::simulated; };
+  const auto first = [&](const Files& files, bool wanted) {
+    return *std::find_if(files.begin(), files.end(),
+                         [&](const Measured* f) { return simulated(f) == wanted; });
+  };
+  const auto count = [&](const Files& files) { return std::count_if(files.begin(), files.end(), simulated); };
+  const auto all = static_cast<std::ptrdiff_t>(out.base.size() + out.candidate.size());
+  const auto made_up = count(out.base) + count(out.candidate);
+  if (made_up == 0 || made_up == all) return;
+  Files files = out.base;
+  files.insert(files.end(), out.candidate.begin(), out.candidate.end());
+  out.reasons.push_back(MakeReason(
+      Code::workload_differs, "simulated", "measured",
+      fmt::format("weights or accepted counts of {} are made up, those of {} are not; no option allows that",
+                  Where(*first(files, true)), Where(*first(files, false)))));
+}
+
 void CheckClocks(const CompareOptions& options, WorkloadVerdict& out) {
   out.clocks = CompareClocks(out.base, out.candidate);
   bool seen = true;
@@ -214,6 +233,7 @@ WorkloadVerdict CompareWorkload(Match match, const CompareOptions& options) {
                             fmt::format("{}: {} -> {}{}", d.field, d.base, d.candidate,
                                         d.allowed ? " (allowed by --across)" : "")));
   }
+  CheckSimulated(out);
   CheckSide(out.base, "base", options, out);
   CheckSide(out.candidate, "candidate", options, out);
   CheckFingerprint(out);

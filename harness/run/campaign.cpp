@@ -43,6 +43,9 @@ Campaign::Campaign(const Plan& plan, CampaignOptions options, Progress& progress
   result_.scenario = plan.scenario;
   result_.workload = MakeWorkload(plan);
   result_.environment = HostFingerprint();
+  if (plan.committed_per_round)
+    campaign_reasons_.push_back(MakeReason(Code::made_up_accepted, *plan.committed_per_round, nullptr,
+                                           fmt::format("{} committed a round", *plan.committed_per_round)));
 }
 
 Campaign::~Campaign() = default;
@@ -173,6 +176,10 @@ std::unique_ptr<WorkerSession> Campaign::StartWorker(int64_t process) {
 }
 
 void Campaign::EnsureReference() {
+  if (plan_.made_up()) {
+    result_.reference.source = "not_applicable";
+    return;
+  }
   ReferenceKey key;
   for (const Prompt& prompt : plan_.prompts) key.prompts.push_back(prompt.ids);
   key.max_new_tokens = plan_.max_new_tokens;
@@ -420,6 +427,7 @@ void Campaign::MeasureLeg(Slot& slot, size_t prompt_index, const std::string& ar
 }
 
 void Campaign::CheckOutput(record::Leg& leg, size_t prompt, const LegReply& reply) {
+  if (plan_.made_up()) return;
   judge::ReferenceIds ids;
   if (reference_) ids = {reference_->outputs[prompt].ids, reference_->outputs[prompt].gaps};
   judge::OutputCheck check = judge::CheckOutput(reply.output_ids, reference_ ? &ids : nullptr,

@@ -35,6 +35,7 @@ std::string Campaign::DescribePlan() {
   Prepare(slot);
   MeasurePair(slot, 0, false);
   if (worker_ == nullptr) throw last_failure_;
+  const std::optional<double> roof = ProcessRecord(0).read_gb_s;
   worker_->Stop();
   worker_.reset();
   const std::string broken = BrokenRules();
@@ -53,6 +54,7 @@ std::string Campaign::DescribePlan() {
                      plan_.processes, pairs_, plan_.warmup_pairs, repeats_);
   out += fmt::format("a pair takes {:.2f} s, a process {} to its first pair: about {} in all\n", pair_s,
                      DurationText(start_s_), DurationText(process_s * static_cast<double>(plan_.processes)));
+  for (const model::Counted& counted : plan_.counts) out += model::CountsText(counted, roof);
   out += broken;
   const double samples = shortest_s * 1000 / static_cast<double>(std::max<int64_t>(plan_.interval_ms, 1));
   if (samples < static_cast<double>(judge::limit::kClockSamples)) {

@@ -6,6 +6,8 @@
 #include <chrono>
 
 #include "backend/decode/chain.h"
+#include "backend/decode/simulate.h"
+#include "backend/model/random_weights.h"
 #include "backend/vt/error.h"
 #include "backend/vt/read_probe.h"
 #include "harness/run/devices.h"
@@ -19,6 +21,7 @@ namespace {
 
 constexpr uint64_t kMaxProbeBytes = uint64_t{4} << 30;
 constexpr double kProbeSeconds = 0.3;
+constexpr int64_t kSimulatedRounds = 10'000;  // then the counts begin again
 
 using Clock = std::chrono::steady_clock;  // CLOCK_MONOTONIC, as the telemetry samples
 
@@ -61,18 +64,26 @@ LoadedReply Engine::Load(const LoadRequest& request, const OnProgress& progress)
   };
   LoadedReply reply;
   model::LoadReport report;
-  target_ = model::LoadTarget(request.target, *backend_, &report, tell("target"));
+  const bool random = request.weights == "random";
+  const auto seed = static_cast<uint64_t>(request.seed);
+  target_ = random ? model::MakeRandomTarget(request.target, seed, *backend_, &report, tell("target"))
+                   : model::LoadTarget(request.target, *backend_, &report, tell("target"));
   reply.target_hash = report.hash;
   reply.target_bytes = report.bytes;
   reply.vocab = target_->config.vocab;
   reply.dtype = target_->head.dtype == vt::DType::bf16 ? "BF16" : "F32";
   if (!request.draft.empty()) {
-    draft_ = model::LoadDraft(request.draft, target_->config, *backend_, &report, tell("draft"));
+    draft_ = random ? model::MakeRandomDraft(request.draft, target_->config, seed, *backend_, &report,
+                                             tell("draft"))
+                    : model::LoadDraft(request.draft, target_->config, *backend_, &report, tell("draft"));
     reply.draft_hash = report.hash;
     reply.draft_bytes = report.bytes;
     reply.draft_block_size = draft_->config.block_size;
   }
   session_ = std::make_unique<decode::Session>(*target_, draft_ ? &*draft_ : nullptr, request.capacity);
+  if (request.committed_per_round > 0)
+    session_->chain().SimulateAccepted(
+        decode::SimulatedAccepted(request.committed_per_round, seed, kSimulatedRounds));
   reply.can_capture = backend_->can_capture();
   reply.device = Describe(*backend_);
   reply.libraries = LoadedLibraries();

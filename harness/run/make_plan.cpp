@@ -12,6 +12,7 @@
 #include "backend/model/checkpoint.h"
 #include "backend/model/tokenizer.h"
 #include "backend/vt/error.h"
+#include "backend/vt/random_bits.h"
 #include "harness/judge/output_rules.h"
 #include "harness/run/devices.h"
 #include "harness/scenario/prompts.h"
@@ -53,36 +54,84 @@ std::shared_ptr<const model::Tokenizer> FindTokenizer(const scenario::Scenario& 
   return std::make_shared<const model::Tokenizer>(model::Tokenizer::Load(file.string()));
 }
 
-void AddPrompts(const scenario::Scenario& scenario, Plan& plan) {
+// Returns the lengths of the prompts whose ids are made up; 0 for the others.
+std::vector<int64_t> AddPrompts(const scenario::Scenario& scenario, Plan& plan) {
   std::vector<scenario::Prompt> prompts = scenario::LoadPrompts(scenario.prompts_file, scenario.chat);
   // The pairs of every process go through the list in order; what they never reach is not part of the
   // workload.
   prompts.resize(std::min(prompts.size(), static_cast<size_t>(std::max<int64_t>(plan.pairs, 1))));
-  const bool text = std::any_of(prompts.begin(), prompts.end(), [](const auto& p) { return p.ids.empty(); });
+  const bool text =
+      std::any_of(prompts.begin(), prompts.end(), [](const auto& p) { return !p.text.empty(); });
   const std::shared_ptr<const model::Tokenizer> tokenizer = FindTokenizer(scenario, text);
   if (tokenizer != nullptr) plan.tokenizer_size = tokenizer->size();
   plan.layout_token = [tokenizer](int32_t id) {
     if (tokenizer == nullptr || !tokenizer->contains(id)) return false;
     return judge::IsLayout(tokenizer->Decode(std::span(&id, 1)));
   };
+  std::vector<int64_t> lengths;
   for (const scenario::Prompt& prompt : prompts) {
     Prompt& out = plan.prompts.emplace_back(Prompt{prompt.id, prompt.prompt_class, prompt.ids});
-    if (out.ids.empty()) out.ids = tokenizer->Encode(scenario::Render(scenario.chat, prompt.text));
+    if (!prompt.text.empty()) out.ids = tokenizer->Encode(scenario::Render(scenario.chat, prompt.text));
+    lengths.push_back(prompt.length);
+  }
+  return lengths;
+}
+
+// What the headers and configs decide.
+struct Checked {
+  model::CheckedTarget target;
+  model::CheckedDraft draft;
+};
+
+// Loading takes minutes: what is wrong with the checkpoints is refused before a worker starts.
+Checked CheckModels(const Plan& plan) {
+  Checked out;
+  out.target = plan.random_weights ? model::CheckTargetConfig(plan.target) : model::CheckTarget(plan.target);
+  out.target.findings.Raise();
+  const model::TargetConfig& config = out.target.weights.config;
+  out.draft = plan.random_weights ? model::CheckDraftConfig(plan.draft, &config)
+                                  : model::CheckDraft(plan.draft, &config);
+  out.draft.findings.Raise();
+  const auto block = static_cast<double>(out.draft.weights.config.block_size);
+  if (plan.committed_per_round.value_or(0) > block)
+    throw vt::InputError(
+        fmt::format("simulate.committed_per_round is {}, a block of the draft commits at most {}",
+                    *plan.committed_per_round, block));
+  return out;
+}
+
+// Ids that mean nothing, the same for the same seed.
+void MakePrompts(Plan& plan, const std::vector<int64_t>& lengths, int64_t vocab) {
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    if (lengths[i] > 0 && !plan.random_weights)
+      throw vt::InputError(fmt::format(
+          "prompt '{}': a length makes up ids, which needs \"weights\": \"random\"", plan.prompts[i].id));
+    const uint64_t key = vt::RandomWord(static_cast<uint64_t>(plan.seed), i);
+    for (int64_t at = 0; at < lengths[i]; ++at)
+      plan.prompts[i].ids.push_back(static_cast<int32_t>(vt::RandomWord(key, static_cast<uint64_t>(at)) %
+                                                         static_cast<uint64_t>(vocab)));
   }
 }
 
-// Loading takes minutes: what the headers and configs already decide is refused before a worker starts.
-void CheckRequests(const Plan& plan) {
-  const model::CheckedTarget target = model::CheckTarget(plan.target);
-  target.findings.Raise();
-  const model::CheckedDraft draft = model::CheckDraft(plan.draft, &target.weights.config);
-  draft.findings.Raise();
+// What steps and rounds must move at the least, for every prompt length.
+void CountBytes(Plan& plan, const Checked& models) {
+  const auto& target = models.target.weights.config;
+  const auto& draft = models.draft.weights.config;
+  const auto target_items = model::SizedItems(models.target.plan, models.target.match);
+  const auto draft_items = model::SizedItems(models.draft.plan, models.draft.match);
+  const int64_t rows = plan.block_size > 0 ? plan.block_size : draft.block_size;
+  for (const std::vector<int32_t>& prompt : OneOfEachLength(plan.prompts))
+    plan.counts.push_back(model::Count(target, target_items, &draft, &draft_items,
+                                       static_cast<int64_t>(prompt.size()) + plan.max_new_tokens / 2, rows));
+}
+
+void CheckRequests(const Plan& plan, const Checked& models) {
   decode::Options options;
   options.max_new_tokens = plan.max_new_tokens;
   options.block_size = plan.block_size;
   for (const Prompt& prompt : plan.prompts) {
     try {
-      decode::CheckRequest(target.weights.config, &draft.weights.config, prompt.ids, options);
+      decode::CheckRequest(models.target.weights.config, &models.draft.weights.config, prompt.ids, options);
     } catch (const vt::InputError& e) {
       throw vt::InputError(fmt::format("prompt '{}': {}", prompt.id, e.what()));
     }
@@ -111,6 +160,8 @@ Plan MakePlan(const scenario::Scenario& scenario) {
   plan.allow_degenerate = scenario.allow_degenerate;
   plan.target = scenario.target.string();
   plan.draft = scenario.draft.string();
+  plan.random_weights = scenario.random_weights;
+  plan.committed_per_round = scenario.committed_per_round;
   plan.chat = std::string(scenario::Name(scenario.chat));
   const scenario::Generation& generation = scenario.generation;
   if (generation.temperature != 0) {
@@ -135,8 +186,11 @@ Plan MakePlan(const scenario::Scenario& scenario) {
   std::vector<std::string> notes;
   const std::vector<vt::DeviceInfo> devices = vt::ListDevices(&notes);
   plan.device = ResolveDevice(scenario.device, devices, notes);
-  AddPrompts(scenario, plan);
-  CheckRequests(plan);
+  const std::vector<int64_t> lengths = AddPrompts(scenario, plan);
+  const Checked models = CheckModels(plan);
+  MakePrompts(plan, lengths, models.target.weights.config.vocab);
+  CheckRequests(plan, models);
+  CountBytes(plan, models);
   return plan;
 }
 

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "backend/model/counts.h"
 #include "backend/vt/device.h"
 #include "harness/record/reason.h"
 
@@ -20,12 +22,15 @@ struct Plan {
   std::string name;
   bool demo = false, allow_degenerate = false;
   vt::Device device;
-  std::string target, draft;    // directories
-  std::vector<Prompt> prompts;  // those that the planned pairs decode, in order
+  std::string target, draft;                  // directories
+  bool random_weights = false;                // made from the configs by `seed`
+  std::optional<double> committed_per_round;  // accepted counts are drawn
+  std::vector<Prompt> prompts;                // those that the planned pairs decode, in order
   std::string chat;
   int64_t tokenizer_size = 0;  // 0: no tokenizer
   std::function<bool(int32_t)>
-      layout_token;  // white space and table rules, which degenerate output does not count
+      layout_token;                    // white space and table rules, which degenerate output does not count
+  std::vector<model::Counted> counts;  // one a prompt length, at the middle of the output
   int64_t max_new_tokens = 0;
   bool ignore_eos = false;
   std::string precision;  // exact | bf16
@@ -37,6 +42,9 @@ struct Plan {
   double min_leg_s = 0, leg_timeout_s = 0;
   std::string perf_level;  // keep | high
   int64_t interval_ms = 0;
+  // No rule over tokens applies, and no plain reference is made.
+  bool made_up() const { return random_weights || committed_per_round.has_value(); }
+
   record::Json scenario;  // normalised, with "sha256"
 };
 

@@ -18,6 +18,7 @@ using nlohmann::json;
 template <class F>
 void Fields(F& f, LoadRequest& m) {
   f("target", m.target), f("draft", m.draft), f("device", m.device), f("capacity", m.capacity);
+  f("weights", m.weights), f("seed", m.seed), f("committed_per_round", m.committed_per_round);
 }
 template <class F>
 void Fields(F& f, WarmRequest& m) {

@@ -29,6 +29,10 @@ struct LoadRequest {
   std::string target, draft;  // directories; draft empty: plain decoding only
   std::string device;         // as vt::ParseDevice takes it
   int64_t capacity = 0;       // longest prompt + max_new_tokens
+  std::string weights;        // checkpoint | random: made from the configs by `seed`
+  int64_t seed = 0;
+  double committed_per_round =
+      0;  // accepted counts are drawn with this mean of accepted + 1; 0: they are judged
 };
 
 // Runs every shape that will be timed once: both prefills of each prompt length, every verify width, one

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/judge/campaign.h"
 #include "harness/judge/stats.h"
 #include "harness/record/computed_on.h"
 
@@ -206,6 +207,8 @@ std::string Checks(const Result& result, size_t width) {
   const auto& reference = result.reference;
   if (reference.prompts && reference.identical) {
     segments.push_back(fmt::format("ids equal on {} of {}", *reference.identical, *reference.prompts));
+  } else if (judge::MadeUp(result)) {
+    segments.emplace_back("ids not compared: they are made up");
   } else {
     segments.emplace_back("ids not compared: no plain reference");
   }

@@ -101,13 +101,18 @@ record::Workload MakeWorkload(const Plan& plan) {
   out.precision = plan.precision;
   out.chat = plan.chat;
   out.graph_mode = "eager";
-  out.weights = "checkpoint";
+  out.weights = plan.random_weights ? "random" : "checkpoint";
   return out;
 }
 
 void AddLoaded(const LoadedReply& loaded, const Plan& plan, record::Workload& out) {
   out.target_hash = loaded.target_hash;
   if (!loaded.draft_hash.empty()) out.draft_hash = loaded.draft_hash;
+  // Drawn counts stand for what the draft would have been worth.
+  if (out.draft_hash && plan.committed_per_round)
+    *out.draft_hash =
+        record::Sha256(fmt::format("{}, {} committed a round", *out.draft_hash, *plan.committed_per_round))
+            .substr(0, 32);
   out.dtype = loaded.dtype;
   out.block_size = plan.block_size > 0 ? plan.block_size : loaded.draft_block_size;
 }

@@ -22,6 +22,9 @@ WorkerSession::WorkerSession(const Plan& plan, bool with_draft, const WorkerProc
   if (with_draft) request.draft = plan.draft;
   request.device = vt::ToString(plan.device);
   request.capacity = Capacity(plan);
+  request.weights = plan.random_weights ? "random" : "checkpoint";
+  request.seed = plan.seed;
+  request.committed_per_round = plan.committed_per_round.value_or(0);
   try {
     loaded_ = Ask<LoadedReply>(request, std::max(plan.leg_timeout_s, kLeastTimeout_s), progress);
   } catch (WorkerFailure& failure) {

@@ -14,6 +14,8 @@ namespace {
 
 using Defects = std::vector<std::string>;
 
+constexpr uint64_t kMaxLength = 10'000'000;  // of a made-up prompt
+
 void ReadIds(const Json& list, Prompt& prompt, const std::string& where, Defects& defects) {
   if (!list.is_array() || list.empty()) {
     defects.push_back(where + ": ids is not a list with at least one token id");
@@ -29,7 +31,7 @@ void ReadIds(const Json& list, Prompt& prompt, const std::string& where, Defects
 }
 
 Prompt ReadPrompt(const Json& line, const std::string& where, Chat chat, Defects& defects) {
-  static const std::vector<std::string> kKeys = {"id", "class", "text", "ids"};
+  static const std::vector<std::string> kKeys = {"id", "class", "text", "ids", "length"};
   Prompt prompt;
   if (!line.is_object()) {
     defects.push_back(where + ": not an object");
@@ -52,13 +54,22 @@ Prompt ReadPrompt(const Json& line, const std::string& where, Chat chat, Defects
   text_of("id", prompt.id);
   prompt.prompt_class = "all";
   text_of("class", prompt.prompt_class);
-  if (line.contains("text") == line.contains("ids")) {
-    defects.push_back(where + ": exactly one of text and ids is needed");
+  const int given = int{line.contains("text")} + int{line.contains("ids")} + int{line.contains("length")};
+  if (given != 1) {
+    defects.push_back(where + ": exactly one of text, ids and length is needed");
     return prompt;
   }
   text_of("text", prompt.text);
-  if (line.contains("ids")) {
-    ReadIds(line["ids"], prompt, where, defects);
+  if (line.contains("length")) {
+    const Json& length = line["length"];
+    if (length.is_number_unsigned() && length.get<uint64_t>() >= 1 && length.get<uint64_t>() <= kMaxLength)
+      prompt.length = length.get<int64_t>();
+    else
+      defects.push_back(
+          fmt::format("{}: length is {}, expected an integer of 1 to {}", where, length.dump(), kMaxLength));
+  }
+  if (line.contains("ids")) ReadIds(line["ids"], prompt, where, defects);
+  if (!line.contains("text")) {
     if (chat != Chat::raw)
       defects.push_back(
           fmt::format("{}: ids take no template, but prompts.chat is {}; use raw", where, Name(chat)));

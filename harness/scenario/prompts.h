@@ -1,5 +1,5 @@
-// The prompts of a scenario: one JSON object a line, {"id", "class", "text" | "ids"}; blank lines are
-// skipped.
+// The prompts of a scenario: one JSON object a line, {"id", "class", "text" | "ids" | "length"}; blank
+// lines are skipped.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,11 @@ struct Prompt {
   std::string prompt_class;  // "class" in the file
   std::string text;          // empty when ids are given
   std::vector<int32_t> ids;  // taken as they are, no template
+  int64_t length = 0;        // that many made-up ids, for random weights; 0: text or ids
 };
 
-// Throws vt::InputError with every defect and its line: not JSON, missing or duplicate id, both or neither of
-// text and ids, ids under a chat template, an empty prompt, an empty file.
+// Throws vt::InputError with every defect and its line: not JSON, missing or duplicate id, more or less than
+// one of text, ids and length, ids or a length under a chat template, an empty prompt, an empty file.
 std::vector<Prompt> LoadPrompts(const std::filesystem::path& file, Chat chat);
 std::vector<Prompt> ParsePrompts(std::string_view text, std::string_view what, Chat chat);
 

@@ -42,7 +42,10 @@ class Section {
   std::string OneOf(const char* key, const char* fallback, const std::vector<std::string>& allowed) {
     const Json* v = Find(key, fallback != nullptr);
     std::string value = fallback ? fallback : "";
-    if (v && (!v->is_string() || std::find(allowed.begin(), allowed.end(), *v) == allowed.end()))
+    const auto is_allowed = [&](const std::string& text) {
+      return std::find(allowed.begin(), allowed.end(), text) != allowed.end();
+    };
+    if (v && (!v->is_string() || !is_allowed(v->get_ref<const std::string&>())))
       Wrong(key, *v, fmt::format("one of {}", fmt::join(allowed, ", ")));
     else if (v)
       value = v->get<std::string>();
@@ -176,6 +179,26 @@ void ReadClocks(Section& root, Clocks& c, Defects& defects) {
   root.normalised["clocks"] = s.normalised;
 }
 
+// Made-up acceptance needs a greedy round: what a sampled one accepts is part of its arithmetic.
+void ReadSimulate(Section& root, Scenario& out, Defects& defects) {
+  const Json* simulate = root.Find("simulate", true);
+  if (!simulate) return;
+  Section s(*simulate, "simulate", defects);
+  // As many rows as the widest block verifies.
+  const double committed = s.Real("committed_per_round", 0, 1, 64);
+  if (simulate->is_object() && !simulate->contains("committed_per_round"))
+    defects.emplace_back("simulate.committed_per_round is missing");
+  s.RefuseUnknown();
+  if (out.generation.temperature != 0)
+    defects.emplace_back(
+        "simulate needs generation.temperature 0: accepted counts are drawn for greedy rounds");
+  if (out.block_size > 0 && committed > static_cast<double>(out.block_size))
+    root.Wrong("simulate.committed_per_round", committed,
+               fmt::format("at most the block_size {} of the drafting arm", out.block_size));
+  out.committed_per_round = committed;
+  root.normalised["simulate"] = s.normalised;
+}
+
 bool IsDevice(std::string_view text) {
   if (text == "auto" || text == "cpu") return true;
   for (const std::string_view kind : {"rocm:", "sim:", "cuda:"}) {
@@ -289,9 +312,11 @@ Scenario FromText(std::string_view text, const std::filesystem::path& folder, st
   if (!IsDevice(out.device)) root.Wrong("device", out.device, "auto, cpu, rocm:N, sim:N or cuda:N");
   out.target = folder / root.Text("target", nullptr);
   out.draft = folder / root.Text("draft", nullptr);
+  out.random_weights = root.OneOf("weights", "checkpoint", {"checkpoint", "random"}) == "random";
   out.chat = ReadPrompts(root, out, folder, defects);
   ReadGeneration(root, out.generation, defects);
   ReadArms(root, out, defects);
+  ReadSimulate(root, out, defects);
   out.allow_degenerate = root.Flag("allow_degenerate", false);
   ReadPlan(root, out.plan, defects);
   ReadClocks(root, out.clocks, defects);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,8 @@ struct Scenario {
   bool demo = false;
   std::string device = "auto";                        // "auto" | "cpu" | "rocm:N" | "sim:N" | "cuda:N"
   std::filesystem::path target, draft, prompts_file;  // resolved against the scenario's folder
+  bool random_weights = false;  // "weights": "random": made from the configs alone, by generation.seed
+  std::optional<double> committed_per_round;  // of "simulate": accepted counts are drawn, not judged
   Chat chat = Chat::raw;
   Generation generation;
   std::string drafting_arm = "dflash2";  // the other arm is "plain"

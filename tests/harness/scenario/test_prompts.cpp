@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,8 +45,8 @@ TEST(Prompts, EveryDefectWithItsLine) {
 {"id": "j", "text": "a", "text": "b"}
 [1])");
   for (const char* part :
-       {"p.jsonl: line 2: id \"a\" stands in line 1 already", "line 3: exactly one of text and ids",
-        "line 4: exactly one of text and ids", "line 5: ids holds -2", "line 6: text is \"\"",
+       {"p.jsonl: line 2: id \"a\" stands in line 1 already", "line 3: exactly one of text, ids and length",
+        "line 4: exactly one of text, ids and length", "line 5: ids holds -2", "line 6: text is \"\"",
         "line 7: id is missing", "line 8: unknown key \"txt\", nearest known key \"text\"",
         "line 9: the text ends in the middle", "line 10: ids holds 3000000000",
         "line 11: key \"text\" stands twice", "line 12: not an object"})
@@ -55,6 +56,18 @@ TEST(Prompts, EveryDefectWithItsLine) {
 TEST(Prompts, EmptyFileAndIdsUnderATemplate) {
   EXPECT_THAT(ErrorOf("\n \n"), HasSubstr("no prompt in it"));
   EXPECT_THAT(ErrorOf("{\"id\": \"a\", \"ids\": [1]}", Chat::qwen), HasSubstr("ids take no template"));
+}
+
+TEST(Prompts, ALengthInPlaceOfText) {
+  const auto prompts = ParsePrompts(R"({"id": "a", "length": 512})", "p", Chat::raw);
+  ASSERT_EQ(prompts.size(), 1U);
+  EXPECT_EQ(prompts[0].length, 512);
+  EXPECT_TRUE(prompts[0].ids.empty());
+  for (const char* bad : {"0", "-1", "1.5", "\"9\"", "10000001"})
+    EXPECT_THAT(ErrorOf(fmt::format(R"({{"id": "a", "length": {}}})", bad)),
+                HasSubstr("expected an integer of 1 to 10000000"));
+  EXPECT_THAT(ErrorOf(R"({"id": "a", "length": 3})", Chat::qwen), HasSubstr("take no template"));
+  EXPECT_EQ(LoadPrompts("scenarios/prompts/shape.jsonl", Chat::raw).size(), 2U);
 }
 
 TEST(Prompts, Templates) {

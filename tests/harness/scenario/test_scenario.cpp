@@ -90,7 +90,27 @@ TEST(Scenario, UnknownKeysNameTheNearest) {
               HasSubstr("unknown key \"pair\" in plan, nearest known key \"pairs\""));
   EXPECT_THAT(ErrorWith({"arms.1.blocksize=1"}), HasSubstr("in arms.1, nearest known key \"block_size\""));
   EXPECT_THAT(ErrorWith({"arms.0.block_size=1"}), HasSubstr("unknown key \"block_size\" in arms.0"));
-  EXPECT_THAT(ErrorWith({"weights=random"}), HasSubstr("unknown key \"weights\""));
+  EXPECT_THAT(ErrorWith({"weight=random"}),
+              HasSubstr("unknown key \"weight\", nearest known key \"weights\""));
+}
+
+TEST(Scenario, MadeUpWeightsAndAcceptance) {
+  EXPECT_FALSE(With({}).random_weights);
+  EXPECT_FALSE(With({}).committed_per_round);
+  const Scenario made_up = With({"weights=random", "simulate.committed_per_round=5.34"});
+  EXPECT_TRUE(made_up.random_weights);
+  EXPECT_EQ(made_up.committed_per_round, 5.34);
+  EXPECT_EQ(made_up.normalised["simulate"]["committed_per_round"], 5.34);
+  EXPECT_NE(made_up.normalised["sha256"], With({"weights=random"}).normalised["sha256"]);
+  EXPECT_THAT(ErrorWith({"weights=zeros"}),
+              HasSubstr("weights is \"zeros\", expected one of checkpoint, random"));
+  EXPECT_THAT(ErrorWith({"simulate={}"}), HasSubstr("simulate.committed_per_round is missing"));
+  EXPECT_THAT(ErrorWith({"simulate=3"}), HasSubstr("simulate is 3, expected an object"));
+  EXPECT_THAT(ErrorWith({"simulate.committed_per_round=0.9"}),
+              HasSubstr("simulate.committed_per_round is 0.9"));
+  EXPECT_THAT(ErrorWith({"simulate.committed_per_round=8.5"}), HasSubstr("at most the block_size 8"));
+  EXPECT_THAT(ErrorWith({"simulate.committed_per_round=2", "generation.temperature=0.5"}),
+              HasSubstr("simulate needs generation.temperature 0"));
 }
 
 TEST(Scenario, EveryDefectAtOnce) {
