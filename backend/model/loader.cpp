@@ -5,8 +5,10 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
+#include <future>
 #include <map>
 
 #include "backend/model/checkpoint.h"
@@ -17,6 +19,8 @@ namespace warmleg::model {
 namespace {
 
 constexpr uint64_t kStageBytes = 8u << 20;  // of file data at once; a multiple of every element size
+constexpr uint64_t kPrefetchBytes =
+    64u << 20;  // asked for ahead of the stage that is read: keeps a fast disk busy
 
 std::string Hex(XXH128_hash_t hash) { return fmt::format("{:016x}{:016x}", hash.high64, hash.low64); }
 
@@ -32,7 +36,7 @@ vt::Tensor NewTensor(vt::TensorPool* pool, vt::DType dtype, const std::vector<in
 }
 
 // Copies stored tensors to the device piece by piece. The copy call never sees a mapped page, and pages go
-// back to the system as soon as they were read: peak memory is the weights plus the stage.
+// back to the system as soon as they were read: peak memory is the weights plus the stages.
 class Uploader {
  public:
   Uploader(vt::Backend& backend, uint64_t total_bytes, const LoadProgress& progress)
@@ -40,7 +44,7 @@ class Uploader {
         queue_(backend.CreateQueue()),
         progress_(progress),
         total_bytes_(total_bytes),
-        file_stage_(kStageBytes) {}
+        stages_{std::vector<std::byte>(kStageBytes), std::vector<std::byte>(kStageBytes)} {}
 
   void Upload(const WeightItem& item, const std::vector<FileTensor>& parts, vt::TensorPool* pool) {
     const vt::DType dtype = DeviceDType(parts);
@@ -58,7 +62,7 @@ class Uploader {
   }
 
  private:
-  // Returns the bytes written to the device.
+  // Returns the bytes written to the device. While one stage is hashed and copied, the next one is read.
   uint64_t UploadPart(const FileTensor& part, vt::DType dtype, std::byte* to) {
     const StoredTensor& t = *part.tensor;
     const bool widen = dtype == vt::DType::f32 && t.dtype == "BF16";
@@ -67,25 +71,37 @@ class Uploader {
                                                                                XXH3_freeState);
     if (hash == nullptr) throw vt::OutOfMemoryError("out of memory while hashing weights");
     XXH3_128bits_reset(hash.get());
+    const auto size_at = [&](uint64_t begin) { return std::min(kStageBytes, t.bytes() - begin); };
+    const auto read = [&](uint64_t begin) {
+      part.file->Prefetch(t, begin, std::min(t.bytes(), begin + kPrefetchBytes));
+      std::byte* stage = stages_[begin / kStageBytes % 2].data();
+      part.file->Read(t, begin, size_at(begin), stage);
+      part.file->Release(t, begin, begin + size_at(begin));
+    };
+    const bool several = t.bytes() > kStageBytes;  // a thread pays for large tensors alone
+    if (t.bytes() > 0) read(0);
     for (uint64_t begin = 0; begin < t.bytes(); begin += kStageBytes) {
-      const uint64_t n = std::min(kStageBytes, t.bytes() - begin);
-      std::memcpy(file_stage_.data(), part.data() + begin, n);
-      part.file->Release(t, begin, begin + n);
-      XXH3_128bits_update(hash.get(), file_stage_.data(), n);
-      backend_.CopyIn(*queue_, to + begin * factor, widen ? Widen(n) : file_stage_.data(), n * factor);
+      std::future<void> next;
+      const uint64_t after = begin + kStageBytes;
+      if (several && after < t.bytes()) next = std::async(std::launch::async, read, after);
+      const uint64_t n = size_at(begin);
+      const std::byte* stage = stages_[begin / kStageBytes % 2].data();
+      XXH3_128bits_update(hash.get(), stage, n);
+      backend_.CopyIn(*queue_, to + begin * factor, widen ? Widen(stage, n) : stage, n * factor);
       done_bytes_ += n;
       if (progress_) progress_(done_bytes_, total_bytes_);
+      if (next.valid()) next.get();
     }
     lines_[t.name] = fmt::format("{} {} {} {}\n", t.name, t.dtype, ShapeText(t.shape),
                                  Hex(XXH3_128bits_digest(hash.get())));
     return t.bytes() * factor;
   }
 
-  const std::byte* Widen(uint64_t bytes) {
+  const std::byte* Widen(const std::byte* stage, uint64_t bytes) {
     wide_stage_.resize(2 * kStageBytes);
     for (uint64_t i = 0; i < bytes / 2; ++i) {
       uint16_t half = 0;
-      std::memcpy(&half, file_stage_.data() + 2 * i, sizeof half);
+      std::memcpy(&half, stage + 2 * i, sizeof half);
       const uint32_t bits = static_cast<uint32_t>(half) << 16;
       std::memcpy(wide_stage_.data() + 4 * i, &bits, sizeof bits);
     }
@@ -96,7 +112,8 @@ class Uploader {
   std::unique_ptr<vt::Queue> queue_;
   const LoadProgress& progress_;
   uint64_t total_bytes_ = 0, done_bytes_ = 0;
-  std::vector<std::byte> file_stage_, wide_stage_;
+  std::array<std::vector<std::byte>, 2> stages_;
+  std::vector<std::byte> wide_stage_;
   std::map<std::string, std::string> lines_;
 };
 

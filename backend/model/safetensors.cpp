@@ -68,6 +68,22 @@ MappedFile MappedFile::Open(const std::string& path) {
   return file;
 }
 
+void MappedFile::Read(uint64_t begin, uint64_t bytes, std::byte* to) const {
+  for (uint64_t done = 0; done < bytes;) {
+    const ssize_t n = ::pread(fd_, to + done, bytes - done, static_cast<off_t>(begin + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0)
+      throw vt::EnvironmentError(fmt::format("a weight file cannot be read at byte {}: {}", begin + done,
+                                             n == 0 ? "it became shorter" : std::strerror(errno)));
+    done += static_cast<uint64_t>(n);
+  }
+}
+
+void MappedFile::Prefetch(uint64_t begin, uint64_t end) const {
+  if (begin < end)
+    ::posix_fadvise(fd_, static_cast<off_t>(begin), static_cast<off_t>(end - begin), POSIX_FADV_WILLNEED);
+}
+
 void MappedFile::Release(uint64_t begin, uint64_t end) const {
   static const uint64_t page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   const uint64_t first = begin / page * page;  // reading a released page again only costs time

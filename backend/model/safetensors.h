@@ -48,6 +48,11 @@ class MappedFile {
   const std::byte* data() const { return data_; }
   uint64_t size() const { return size_; }
   std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
+  // Copies [begin, begin + bytes) by read calls, which cost less than page faults. Throws
+  // vt::EnvironmentError.
+  void Read(uint64_t begin, uint64_t bytes, std::byte* to) const;
+  // Tells the system to fetch [begin, end) meanwhile.
+  void Prefetch(uint64_t begin, uint64_t end) const;
   // Gives the pages of [begin, end) back to the system: mapping and page cache.
   void Release(uint64_t begin, uint64_t end) const;
 
@@ -67,6 +72,13 @@ class SafetensorsFile {
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
   uint64_t file_bytes() const { return file_.size(); }
   const std::byte* data(const StoredTensor& t) const { return file_.data() + data_begin_ + t.begin; }
+  // Of the tensor's own bytes.
+  void Read(const StoredTensor& t, uint64_t begin, uint64_t bytes, std::byte* to) const {
+    file_.Read(data_begin_ + t.begin + begin, bytes, to);
+  }
+  void Prefetch(const StoredTensor& t, uint64_t begin, uint64_t end) const {
+    file_.Prefetch(data_begin_ + t.begin + begin, data_begin_ + t.begin + end);
+  }
   // After bytes [begin, end) of the tensor were used.
   void Release(const StoredTensor& t, uint64_t begin, uint64_t end) const {
     file_.Release(data_begin_ + t.begin + begin, data_begin_ + t.begin + end);
