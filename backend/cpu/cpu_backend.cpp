@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "backend/vt/memory_error.h"
+#include "backend/vt/error.h"
 
 namespace vt::cpu {
 

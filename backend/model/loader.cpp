@@ -12,7 +12,7 @@
 #include <map>
 
 #include "backend/model/checkpoint.h"
-#include "backend/vt/memory_error.h"
+#include "backend/vt/error.h"
 
 namespace warmleg::model {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "backend/model/regex_check.h"
-#include "backend/vt/memory_error.h"
+#include "backend/vt/error.h"
 
 namespace warmleg::model {
 

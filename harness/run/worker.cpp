@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "backend/vt/memory_error.h"
+#include "backend/vt/error.h"
 #include "harness/run/devices.h"
 #include "harness/run/engine.h"
 #include "harness/run/fault.h"

@@ -1,49 +1,6 @@
 // One set of names for kernels and backend on three compilers: AMD's clang (-x hip), nvcc (-x cu), and plain
 // C++ for the simulated device. Kernels live in backend/hip/*.hip, one file per op family.
-//
-// How to write a kernel that runs on all three:
-//
-//   #include "backend/hip/vendor/vendor.h"
-//   namespace vt::hip::WARMLEG_VENDOR {      // each vendor's build has its own names
-//   namespace {
-//
-//   template <int kWave>                     // the wave size: only through this template parameter
-//   __global__ void RowSum(const float* x, float* out, int n) {
-//     WARMLEG_WAVE_KERNEL(kWave);            // first line of each kernel that has kWave
-//     WARMLEG_SHARED(float, partial, [kMaxBlock / kWave]);  // static: type, name, dimensions
-//     float sum = 0;
-//     for (int i = threadIdx.x; i < n; i += blockDim.x) sum += x[blockIdx.x * n + i];
-//     sum = BlockSum<kWave>(sum, partial);
-//     if (threadIdx.x == 0) out[blockIdx.x] = sum;
-//   }
-//
-//   void RunRowSum(Queue& queue, const float* x, float* out, int rows, int n) {
-//     WithWave(queue, [&](auto wave) {       // wave() is 32 or 64, a constant
-//       launch(RowSum<wave()>, rows, 256, 0, queue, x, out, n);
-//     });
-//   }
-//   }  // namespace
-//   }  // namespace vt::hip::WARMLEG_VENDOR
-//
-// launch(kernel, grid, block, shared_bytes, queue, args...): grid and block are an int or a dim3; at most
-//   1024 threads a block, 64 KiB of shared memory on all three together (static + dynamic; above 48 KiB only
-//   dynamic on NVIDIA). Throws EnvironmentError with the caller's file and line. No <<<>>>.
-// Allowed in a kernel: threadIdx, blockIdx, blockDim, gridDim, float and int arithmetic, expf sqrtf tanhf
-//   fmaf fabsf fmaxf ..., Rsqrt, the functions below, lambdas and templates. Device functions are marked
-//   __device__ (or __host__ __device__). Not allowed: recursion, virtual calls, new, printf, assert, std::
-//   containers, constants in namespace scope other than constexpr, __shared__, __syncthreads, __shfl*.
-// Arguments are plain values and pointers, copied at the launch (a captured graph keeps the copies).
-// Shared memory: WARMLEG_SHARED(type, name, dims) and, for `shared_bytes`, WARMLEG_DYNAMIC_SHARED(type, name)
-//   (a pointer). Poisoned with 0xff at each block on sim.
-// BlockSync(): every thread of the block must reach it, none may have returned before.
-// Shuffle, ShuffleXor, ShuffleDown, Ballot, WaveSum, WaveMax: every lane of the wave must reach it; the block
-//   has a multiple of kWave threads. BlockSum, BlockMax: every thread; both end with a barrier, so that
-//   `partial` may be reused at once. All threads get the result, in an order that depends on the block size
-//   alone. These are one step on sim; a chain of ShuffleXor is five.
-// A product and a sum are never contracted (-ffp-contract=off, --fmad=false), so that each template
-//   instantiation rounds alike; write fmaf where one rounding is meant.
-// The tile interface (matrix instructions with an FMA version) is backend/hip/tile.h.
-// Temporary memory: vt::Scratch<float>(queue, "purpose", count), backend/vt/scratch.h.
+// How to write a kernel that runs on all three: docs/backend.md, "Kernels".
 #pragma once
 
 #include <cstddef>

@@ -10,7 +10,7 @@
 #include "backend/cpu/passive_wait.h"
 #include "backend/cpu/register.h"
 #include "backend/vt/backend.h"
-#include "backend/vt/memory_error.h"
+#include "backend/vt/error.h"
 
 namespace {
 
