@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "backend/hip/clock.h"
 #include "backend/hip/graph.h"
 #include "backend/hip/stamp.h"
 #include "backend/vt/error.h"
@@ -165,6 +166,15 @@ void RocmBackend::FlushPending(Queue& queue) {
 void RocmBackend::Synchronize(Queue& queue) {
   RefuseCapturing(queue, "a wait");
   WARMLEG_HIP(hipStreamSynchronize(StreamOf(queue)));
+}
+
+std::optional<double> RocmBackend::MeasureClockMhz(Queue& queue, double seconds) {
+  RefuseCapturing(queue, "a measurement of the clock");
+  uint64_t* counts = Own(queue).stamps_ + kStamps - 4;  // pinned: no copy, which would keep others waiting
+  CountCycles(queue, counts, static_cast<uint64_t>(std::min(seconds * clock_hz_, 1e18)));
+  Synchronize(queue);
+  if (counts[1] == 0) return std::nullopt;
+  return static_cast<double>(counts[0]) / static_cast<double>(counts[1]) * clock_hz_ / 1e6;
 }
 
 void RocmBackend::BeginCapture(Queue& queue) {

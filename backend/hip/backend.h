@@ -54,6 +54,8 @@ class RocmBackend final : public Backend {
   void FlushPending(Queue& queue) override;
   void Synchronize(Queue& queue) override;
 
+  std::optional<double> MeasureClockMhz(Queue& queue, double seconds) override;
+
   bool can_capture() const override { return true; }
   void BeginCapture(Queue& queue) override;
   std::unique_ptr<Graph> EndCapture(Queue& queue) override;

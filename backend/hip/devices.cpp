@@ -6,7 +6,7 @@
 
 #include "backend/hip/backend.h"
 #include "backend/hip/kernels.h"
-#include "backend/vt/memory_error.h"
+#include "backend/vt/error.h"
 
 namespace vt::hip::WARMLEG_VENDOR {
 
@@ -44,7 +44,10 @@ DeviceInfo Describe(int index) {
   info.integrated = Attribute(hipDeviceAttributeIntegrated, index) != 0;
   const double clock_khz = Attribute(hipDeviceAttributeMemoryClockRate, index);
   const double bus_bits = Attribute(hipDeviceAttributeMemoryBusWidth, index);
-  info.peak_gb_s = 2.0 * clock_khz * bus_bits / 8 / 1e6;  // two transfers a clock
+  info.peak_gb_s = 2.0 * clock_khz * bus_bits / 8 / 1e6;                     // two transfers a clock
+  info.top_clock_mhz = Attribute(hipDeviceAttributeClockRate, index) / 1e3;  // stated in kHz
+  const Releases releases = RuntimeReleases();
+  info.built_with = releases.built_with, info.runtime = releases.runtime, info.driver = releases.driver;
   static_cast<void>(hipGetLastError());
   return info;
 }

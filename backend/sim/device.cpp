@@ -231,6 +231,7 @@ hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int
       case hipDeviceAttributeIntegrated:
         *value = 1;
         break;
+      case hipDeviceAttributeClockRate:
       case hipDeviceAttributeMemoryClockRate:  // no clock and no bus: the roof of a simulation is unknown
       case hipDeviceAttributeMemoryBusWidth:
         *value = 0;

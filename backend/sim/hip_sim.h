@@ -58,6 +58,7 @@ enum hipStreamCaptureStatus {
 enum hipDeviceAttribute_t {
   hipDeviceAttributeMultiprocessorCount,
   hipDeviceAttributeIntegrated,
+  hipDeviceAttributeClockRate,        // kHz, of the compute units
   hipDeviceAttributeMemoryClockRate,  // kHz
   hipDeviceAttributeMemoryBusWidth,   // bits
   hipDeviceAttributeWarpSize,         // lanes of a wave

@@ -84,6 +84,8 @@ Buffer Backend::Alloc(size_t bytes) { return {*this, AllocBytes(std::max<size_t>
 
 void Backend::FlushPending(Queue&) {}
 
+std::optional<double> Backend::MeasureClockMhz(Queue&, double) { return std::nullopt; }
+
 void Backend::BeginCapture(Queue&) {
   throw RefusedError(fmt::format("device {} cannot capture graphs", ToString(device())));
 }

@@ -38,6 +38,10 @@ struct DeviceInfo {
   bool integrated = false;    // shares the host's memory
   uint64_t memory_bytes = 0;  // total
   double peak_gb_s = 0;       // memory clock x bus width as the runtime states them; 0: unknown
+  double top_clock_mhz = 0;   // of the compute units, as the runtime states it; 0: unknown
+  std::string built_with;     // the runtime's release at compile time: "HIP 7.1.25424", "CUDA 13.0"
+  std::string runtime;        // the release that is loaded, in the same form
+  std::string driver;         // the release that the driver serves, in the same form
 };
 
 // What a capturing queue collects for the graph that comes of it.
@@ -139,6 +143,11 @@ class Backend {
   virtual void FlushPending(Queue& queue);
   // Returns when the work of this one queue has finished.
   virtual void Synchronize(Queue& queue) = 0;
+
+  // MHz of the compute units: cycles over time, both counted by the device while one thread of it runs for
+  // `seconds`. In the queue's order, and returns when that is done. Null on a device without such counters.
+  // Takes the stamp slots kStamps - 4 and kStamps - 3 of the queue.
+  virtual std::optional<double> MeasureClockMhz(Queue& queue, double seconds);
 
   // Graph capture. A backend without it returns false from can_capture(), and decoding stays eager.
   virtual bool can_capture() const { return false; }

@@ -23,6 +23,8 @@ Json ToJson(const vt::DeviceInfo& info) {
           {"compute_units", info.compute_units},
           {"integrated", info.integrated},
           {"memory_bytes", info.memory_bytes},
+          {"runtime", TextOrNull(info.runtime)},
+          {"driver", TextOrNull(info.driver)},
           {"peak_gb_s", info.peak_gb_s > 0 ? Json(info.peak_gb_s) : Json(nullptr)}};
 }
 

@@ -82,6 +82,11 @@ std::vector<Component> Components(const record::Environment& e) {
     out.Add("rocm", "rocm.runtime", e.rocm->runtime);
     out.Add("rocm", "rocm.driver", e.rocm->driver);
   }
+  if (e.cuda) {
+    out.Add("cuda", "cuda.build", e.cuda->build);
+    out.Add("cuda", "cuda.runtime", e.cuda->runtime);
+    out.Add("cuda", "cuda.driver", e.cuda->driver);
+  }
   // The same build of a library in another folder is the same library.
   for (const record::Library& l : e.libraries) {
     const std::string name = l.soname ? *l.soname : l.path.substr(l.path.rfind('/') + 1);

@@ -10,8 +10,9 @@
 
 namespace warmleg::judge {
 
-// "rocm" (build, loaded, runtime, driver), "libraries", "compiler", "warmleg", "kernel", "board", "vbios",
-// "firmware", "cpu", "ram", "settings", "variables", "amdgpu_parameters".
+// "rocm" (build, loaded, runtime, driver), "cuda" (build, runtime, driver), "libraries", "compiler",
+// "warmleg", "kernel", "board", "vbios", "firmware", "cpu", "ram", "settings", "variables",
+// "amdgpu_parameters".
 std::vector<Component> Components(const record::Environment& environment);
 
 // What differs from run to run by itself: boot, PCI address, page cache, other clients.

@@ -112,6 +112,11 @@ void Fields(Io& io, S& s) {
   io("build", s.build), io("loaded", s.loaded), io("runtime", s.runtime), io("driver", s.driver);
 }
 
+template <class Io, Is<Cuda> S>
+void Fields(Io& io, S& s) {
+  io("build", s.build), io("runtime", s.runtime), io("driver", s.driver);
+}
+
 template <class Io, Is<Library> S>
 void Fields(Io& io, S& s) {
   io("path", s.path), io("soname", s.soname), io("build_id", s.build_id);
@@ -125,7 +130,7 @@ void Fields(Io& io, S& s) {
   io.May("platform_profile", s.platform_profile), io.May("tuned_profile", s.tuned_profile);
   io.May("power_supply", s.power_supply), io.May("cpu_governor", s.cpu_governor);
   io.May("cached_bytes", s.cached_bytes), io.May("amdgpu_parameters", s.amdgpu_parameters);
-  io.May("other_clients", s.other_clients), io.May("unreadable", s.unreadable);
+  io.May("other_clients", s.other_clients), io.May("unreadable", s.unreadable), io.May("cuda", s.cuda);
 }
 
 template <class Io, Is<TelemetryDevice> S>

@@ -27,6 +27,11 @@ struct Rocm {
   Json unknown = Json::object();
 };
 
+struct Cuda {
+  std::optional<std::string> build, runtime, driver;  // CUDA releases; driver: of the display driver
+  Json unknown = Json::object();
+};
+
 struct Library {
   std::string path;
   std::optional<std::string> soname, build_id;
@@ -39,6 +44,7 @@ struct Environment {
   std::optional<std::string> compiler, git;
   std::optional<Gpu> gpu;  // on the cpu device: the board that was watched, else null
   std::optional<Rocm> rocm;
+  std::optional<Cuda> cuda;  // on device cuda
   std::vector<Library> libraries;
   std::map<std::string, std::string> variables;  // raw; set but empty is ""
   std::optional<std::string> platform_profile, tuned_profile, power_supply, cpu_governor;

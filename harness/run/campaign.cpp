@@ -50,6 +50,10 @@ Campaign::Campaign(const Plan& plan, CampaignOptions options, Progress& progress
 
 Campaign::~Campaign() = default;
 
+bool Campaign::OnGpu() const {
+  return plan_.device.type == vt::DeviceType::rocm || plan_.device.type == vt::DeviceType::cuda;
+}
+
 void Campaign::Resume(record::Result earlier) {
   RefuseResume(earlier);
   result_.created = earlier.created;
@@ -69,7 +73,7 @@ void Campaign::Resume(record::Result earlier) {
 
 void Campaign::RefuseResume(const record::Result& earlier) const {
   std::vector<std::string> why = WhyNotResume(earlier, result_);
-  const bool on_gpu = plan_.device.type == vt::DeviceType::rocm;
+  const bool on_gpu = OnGpu();
   if (!on_gpu && earlier.telemetry.device.has_value() != !options_.telemetry_device.empty()) {
     why.push_back(fmt::format("telemetry.device: {} in the file, {} now",
                               earlier.telemetry.device ? earlier.telemetry.device->pci : "none",
@@ -132,6 +136,7 @@ void Campaign::Judge() {
       list.push_back(std::move(reason));
     }
   }
+  if (device_clock_) result_.telemetry.sources["sclk_mhz"] = record::Name(record::Source::device);
   judge::Judge(result_, policy_);
   // A rule that stopped the campaign is a reason of the campaign too; the judge keeps those of the legs
   // alone.
@@ -161,7 +166,7 @@ std::unique_ptr<WorkerSession> Campaign::StartWorker(int64_t process) {
   }
   AddWorkerFingerprint(loaded, result_.environment);
   block_size_ = static_cast<int>(result_.workload.block_size);
-  const bool watch = plan_.device.type == vt::DeviceType::rocm && options_.telemetry_device.empty();
+  const bool watch = OnGpu() && options_.telemetry_device.empty();
   if (watch && !watcher_.started()) {
     try {
       StartWatching(loaded.device.pci);
@@ -397,6 +402,7 @@ void Campaign::MeasureLeg(Slot& slot, size_t prompt_index, const std::string& ar
   request.process = slot.process;
   request.index = slot.next_leg;
   request.repeats = std::max<int64_t>(repeats_, 1);
+  if (OnGpu() && !SensorTellsClock()) request.clock_interval_ms = plan_.interval_ms;
   record::Leg leg;
   leg.process = slot.process, leg.index = slot.next_leg++, leg.pair = slot.next_pair;
   leg.arm = arm, leg.prompt = prompt.id, leg.prompt_class = prompt.prompt_class;

@@ -61,12 +61,16 @@ class Campaign {
     record::Reason reason;
   };
 
+  bool OnGpu() const;
   void RefuseResume(const record::Result& earlier) const;
   void KeepSamplesOf(const record::Result& earlier);
   void StartWatching(const std::string& pci);
   void AddBoard();
   std::string BrokenRules();
   void AddWindow(const LegReply& reply, record::Leg& leg);
+  bool SensorTellsClock() const;
+  void AddDeviceClock(const LegReply& reply, const std::vector<telemetry::PhaseSpan>& phases,
+                      record::ClockWindow& window);
   void WriteSamples();
   void EnsureReference();
   void MeasureReference(WorkerSession& worker);
@@ -108,6 +112,7 @@ class Campaign {
   double sentinel_s_ = 0;
   double started_ = 0, start_s_ = 0;  // campaign start; seconds to a process's first pair
   bool written_ = false, resumed_ = false;
+  bool device_clock_ = false;  // the SCLK of some leg is the device clock source's
 };
 
 }  // namespace warmleg::run

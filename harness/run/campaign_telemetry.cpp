@@ -1,6 +1,7 @@
 // The board beside the campaign: when it is watched, the window of each leg, the file of all samples.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -37,18 +38,44 @@ void Campaign::AddBoard() {
   if (!gpu || !gpu->pci || gpu->pci == board_->gpu.pci) telemetry::AddBoard(*board_, result_.environment);
 }
 
+// Whether the board's sensors tell its SCLK: by the latest second of samples.
+bool Campaign::SensorTellsClock() const {
+  if (!watcher_.started() || watcher_.lost()) return false;
+  const int64_t now = telemetry::MonotonicNs();
+  const auto samples =
+      watcher_.Samples(now - std::max<int64_t>(plan_.interval_ms * 3, 1000) * 1'000'000, now);
+  return std::any_of(samples.begin(), samples.end(),
+                     [](const record::ClockSample& s) { return s.sclk_mhz.value.has_value(); });
+}
+
+// What the worker asked the device, where no sensor told.
+void Campaign::AddDeviceClock(const LegReply& reply, const std::vector<telemetry::PhaseSpan>& phases,
+                              record::ClockWindow& window) {
+  if (reply.clock.empty() || window.sclk_mhz.p50) return;
+  std::vector<telemetry::TimedValue> mhz;
+  for (const ClockReply& one : reply.clock) mhz.push_back({Nanoseconds(one.at), one.mhz});
+  const double top = worker_->loaded().device.top_clock_mhz;
+  telemetry::UseDeviceClock(mhz, top > 0 ? std::optional(top) : std::nullopt,
+                            Nanoseconds(reply.spans.front().start), Nanoseconds(reply.spans.back().end),
+                            phases, plan_.interval_ms * 1'000'000, window);
+  device_clock_ = true;
+}
+
 void Campaign::AddWindow(const LegReply& reply, record::Leg& leg) {
-  if (!watcher_.started() || reply.spans.empty()) return;
+  if (reply.spans.empty()) return;
   std::vector<telemetry::PhaseSpan> phases;
   for (const SpanReply& span : reply.spans) {
     phases.push_back({"prefill", Nanoseconds(span.start), Nanoseconds(span.prefill_end)});
     phases.push_back({"decode", Nanoseconds(span.prefill_end), Nanoseconds(span.end)});
   }
   const std::optional<int64_t> cached = leg.clocks.cached_bytes;
-  leg.clocks =
-      watcher_.WindowFor(Nanoseconds(reply.spans.front().start), Nanoseconds(reply.spans.back().end), phases);
-  leg.clocks.cached_bytes = cached;
-  leg.clocks.other_clients = watcher_.OtherClients({worker_->pid()});
+  if (watcher_.started()) {
+    leg.clocks = watcher_.WindowFor(Nanoseconds(reply.spans.front().start),
+                                    Nanoseconds(reply.spans.back().end), phases);
+    leg.clocks.cached_bytes = cached;
+    leg.clocks.other_clients = watcher_.OtherClients({worker_->pid()});
+  }
+  AddDeviceClock(reply, phases, leg.clocks);
 }
 
 // A resumed run writes its samples to a file of its own and names those of the runs before it.

@@ -10,6 +10,7 @@
 #include "backend/model/random_weights.h"
 #include "backend/vt/error.h"
 #include "backend/vt/read_probe.h"
+#include "harness/run/device_clock.h"
 #include "harness/run/devices.h"
 #include "harness/run/fault.h"
 #include "harness/run/loaded_libraries.h"
@@ -47,6 +48,10 @@ DeviceReply Describe(vt::Backend& backend) {
           .integrated = info.integrated,
           .memory_bytes = info.memory_bytes,
           .peak_gb_s = info.peak_gb_s,
+          .top_clock_mhz = info.top_clock_mhz,
+          .built_with = info.built_with,
+          .runtime = info.runtime,
+          .driver = info.driver,
           .memory_kind = std::string(vt::Name(backend.memory_kind()))};
 }
 
@@ -134,7 +139,9 @@ DoneReply Engine::Warm(const WarmRequest& request) {
 }
 
 LegReply Engine::Leg(const LegRequest& request) {
-  InjectFault(FaultPoint::leg, request.process, request.index);
+  InjectFault(FaultPoint::leg, request.process, request.index, [this] {
+    if (session_ != nullptr) backend_->MeasureClockMhz(session_->chain().queue(), 1e9);  // 30 years
+  });
   LegReply reply;
   reply.index = request.index;
   reply.mem_available_bytes = ReadMemoryField("/proc/meminfo", "MemAvailable").value_or(0);
@@ -145,6 +152,9 @@ LegReply Engine::Leg(const LegRequest& request) {
   options.ignore_eos = request.ignore_eos;
   options.precision = ParsePrecision(request.precision);
   options.record_margins = request.margins;
+  std::optional<DeviceClock> clock;
+  if (request.clock_interval_ms > 0 && backend_ != nullptr)
+    clock.emplace(*backend_, request.clock_interval_ms);
   const std::vector<vt::OpTotals> before = vt::ProviderTotals();
   for (int64_t repeat = 0; repeat < request.repeats; ++repeat) {
     const double start = Seconds(Clock::now());
@@ -164,6 +174,7 @@ LegReply Engine::Leg(const LegRequest& request) {
       reply.repeats_equal = reply.repeats_equal && g.output_ids == reply.output_ids;
     }
   }
+  if (clock) reply.clock = clock->Stop();
   reply.providers = vt::Difference(vt::ProviderTotals(), before);
   AlterLeg(request.process, reply);
   const int64_t context =

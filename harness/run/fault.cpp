@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "backend/vt/memory_error.h"
+#include "backend/vt/error.h"
 
 namespace warmleg::run {
 
@@ -43,7 +43,11 @@ std::vector<std::string> LegPlaces(int64_t process, int64_t leg) {
   for (;;) pause();
 }
 
-void Fail(const std::string& kind) {
+void Fail(const std::string& kind, const std::function<void()>& spin) {
+  if (kind == "spin") {
+    if (spin) spin();
+    Hang();
+  }
   if (kind == "abort") std::abort();
   if (kind == "exit") _exit(5);
   if (kind == "kill") kill(getpid(), SIGKILL);
@@ -60,11 +64,11 @@ void Fail(const std::string& kind) {
 
 }  // namespace
 
-void InjectFault(FaultPoint point, int64_t process, int64_t leg) {
+void InjectFault(FaultPoint point, int64_t process, int64_t leg, const std::function<void()>& spin) {
   const auto places = point == FaultPoint::load ? std::vector<std::string>{"load"} : LegPlaces(process, leg);
   for (const std::string& kind : Asked(places)) {
     fmt::print(stderr, "warmleg: test fault {} at process {} leg {}\n", kind, process, leg);
-    Fail(kind);
+    Fail(kind, spin);
   }
 }
 

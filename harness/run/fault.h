@@ -3,10 +3,12 @@
 //
 //   WARMLEG_TEST_FAULT=KIND:LEG, KIND:PROCESS.LEG, KIND:load or KIND:reference, several joined by commas
 //   KIND: abort, exit, kill, hang (ignores SIGTERM), oom (host), full and illegal (device), garbage; for legs
-//   also diverge, leak, slow, deaf (gone after its answer)
+//   also spin (a kernel that never ends; where the device has none, a hang), diverge, leak, slow, deaf (gone
+//   after its answer)
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "harness/run/protocol.h"
 
@@ -15,8 +17,8 @@ namespace warmleg::run {
 enum class FaultPoint : uint8_t { load, leg };
 
 // Dies, hangs or throws when the variable asks for it here. process, leg: ignored at `load`; process -1: a
-// leg of the reference.
-void InjectFault(FaultPoint point, int64_t process, int64_t leg);
+// leg of the reference. `spin`: starts a kernel that never ends and waits for it.
+void InjectFault(FaultPoint point, int64_t process, int64_t leg, const std::function<void()>& spin = {});
 // Changes what a leg reports: another token (diverge), repeats that differ (leak), a longer time (slow); or
 // leaves the worker unable to hear the next request (deaf).
 void AlterLeg(int64_t process, LegReply& reply);

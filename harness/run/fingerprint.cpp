@@ -116,6 +116,47 @@ std::optional<std::string> NotEmpty(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);
 }
 
+// "7.1.25424" of "HIP 7.1.25424".
+std::string Number(const std::string& release) {
+  const size_t space = release.find(' ');
+  return space == std::string::npos ? release : release.substr(space + 1);
+}
+
+// "7.1" of "HIP 7.1.25424": the ROCm release that this HIP belongs to.
+std::optional<std::string> MajorMinor(const std::string& release) {
+  const std::string number = Number(release);
+  const size_t first = number.find('.');
+  return NotEmpty(number.substr(0, first == std::string::npos ? first : number.find('.', first + 1)));
+}
+
+// What the ROCm tree of the loaded HIP runtime says of itself, in .info/version: "7.1.0-91".
+std::optional<std::string> LoadedRocm(const LoadedReply& loaded) {
+  for (const LibraryReply& library : loaded.libraries) {
+    const fs::path path(library.path);
+    if (!path.filename().string().starts_with("libamdhip64")) continue;
+    for (const fs::path& tree : {path.parent_path(), path.parent_path().parent_path()}) {
+      if (auto text = ReadKernelFile((tree / ".info/version").string()))
+        return text->substr(0, text->find('-'));
+    }
+  }
+  return std::nullopt;
+}
+
+void AddReleases(const LoadedReply& loaded, record::Environment& out) {
+  const DeviceReply& device = loaded.device;
+  if (device.device.starts_with("rocm")) {
+    if (!out.rocm) out.rocm.emplace();
+    out.rocm->build = MajorMinor(device.built_with);
+    out.rocm->loaded = LoadedRocm(loaded);
+    if (!out.rocm->loaded) out.rocm->loaded = MajorMinor(device.runtime);  // a distribution's own package
+    out.rocm->runtime = NotEmpty(Number(device.runtime));
+  } else if (device.device.starts_with("cuda")) {
+    if (!out.cuda) out.cuda.emplace();
+    out.cuda->build = NotEmpty(Number(device.built_with));
+    out.cuda->runtime = NotEmpty(Number(device.runtime));
+  }
+}
+
 }  // namespace
 
 bool VariableMatters(const std::string& name) {
@@ -157,6 +198,7 @@ void AddWorkerFingerprint(const LoadedReply& loaded, record::Environment& out, c
   }
   const DeviceReply& device = loaded.device;
   if (device.device == "cpu") return;
+  AddReleases(loaded, out);
   record::Gpu gpu;
   gpu.name = NotEmpty(device.name);
   gpu.gfx = NotEmpty(device.gfx);

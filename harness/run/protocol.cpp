@@ -30,7 +30,7 @@ void Fields(F& f, LegRequest& m) {
   f("process", m.process), f("index", m.index), f("arm", m.arm), f("prompt_ids", m.prompt_ids),
       f("max_new_tokens", m.max_new_tokens);
   f("block_size", m.block_size), f("ignore_eos", m.ignore_eos), f("precision", m.precision);
-  f("repeats", m.repeats), f("margins", m.margins);
+  f("repeats", m.repeats), f("clock_interval_ms", m.clock_interval_ms), f("margins", m.margins);
 }
 template <class F>
 void Fields(F& f, SentinelRequest& m) {
@@ -54,7 +54,8 @@ template <class F>
 void Fields(F& f, DeviceReply& m) {
   f("device", m.device), f("name", m.name), f("gfx", m.gfx), f("pci", m.pci);
   f("compute_units", m.compute_units), f("integrated", m.integrated), f("memory_bytes", m.memory_bytes);
-  f("peak_gb_s", m.peak_gb_s), f("memory_kind", m.memory_kind);
+  f("peak_gb_s", m.peak_gb_s), f("top_clock_mhz", m.top_clock_mhz), f("built_with", m.built_with);
+  f("runtime", m.runtime), f("driver", m.driver), f("memory_kind", m.memory_kind);
 }
 template <class F>
 void Fields(F& f, LoadedReply& m) {
@@ -87,12 +88,17 @@ void Fields(F& f, vt::OpTotals& m) {
       f("bytes", m.bytes);
 }
 template <class F>
+void Fields(F& f, ClockReply& m) {
+  f("at", m.at), f("mhz", m.mhz);
+}
+template <class F>
 void Fields(F& f, LegReply& m) {
   f("index", m.index), f("counters", m.counters), f("times", m.times), f("output_ids", m.output_ids);
   f("repeats_equal", m.repeats_equal), f("finish", m.finish), f("margins", m.margins);
   f("graph", m.graph), f("graph_replay_mismatch", m.graph_replay_mismatch);
   f("graph_refusal", m.graph_refusal);
-  f("first_use", m.first_use), f("spans", m.spans), f("providers", m.providers);
+  f("first_use", m.first_use), f("spans", m.spans), f("clock", m.clock);
+  f("providers", m.providers);
   f("mem_available_bytes", m.mem_available_bytes), f("mem_cached_bytes", m.mem_cached_bytes);
   f("peak_rss_bytes", m.peak_rss_bytes), f("read_bytes_per_round", m.read_bytes_per_round);
 }

@@ -55,7 +55,8 @@ struct LegRequest {
   bool ignore_eos = false;
   std::string precision;  // exact | bf16
   int64_t repeats = 1;
-  bool margins = false;  // plain top-1 minus top-2 of every output token
+  int64_t clock_interval_ms = 0;  // ask the device for its clock; 0: a sensor tells it
+  bool margins = false;           // plain top-1 minus top-2 of every output token
 };
 
 // Plain steps from the state after `prompt_ids`; the first one of a process builds that state and fixes the
@@ -91,6 +92,8 @@ struct DeviceReply {
   bool integrated = false;
   uint64_t memory_bytes = 0;
   double peak_gb_s = 0;
+  double top_clock_mhz = 0;
+  std::string built_with, runtime, driver;  // releases, as in vt::DeviceInfo
   std::string memory_kind;
 };
 
@@ -111,6 +114,12 @@ struct SpanReply {
   double start = 0, prefill_end = 0, end = 0;
 };
 
+// One answer of the device clock source.
+struct ClockReply {
+  double at = 0;  // CLOCK_MONOTONIC seconds
+  double mhz = 0;
+};
+
 struct LegReply {
   int64_t index = 0;
   decode::Counters counters;            // summed over repeats
@@ -124,6 +133,7 @@ struct LegReply {
   std::string graph_refusal;            // why not, on a device that can capture
   std::vector<std::string> first_use;   // shapes that this leg used for the first time in this process
   std::vector<SpanReply> spans;         // one a repeat
+  std::vector<ClockReply> clock;        // where it was asked for
   std::vector<vt::OpTotals> providers;  // of the leg's own window
   uint64_t mem_available_bytes = 0, mem_cached_bytes = 0;  // at leg start; 0: unreadable
   uint64_t peak_rss_bytes = 0;                             // of the process so far

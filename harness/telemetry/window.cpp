@@ -149,4 +149,26 @@ record::ClockWindow MakeWindow(std::span<const ClockSample> all, int64_t begin_n
   return w;
 }
 
+void UseDeviceClock(std::span<const TimedValue> mhz, std::optional<double> top_mhz, int64_t begin_ns,
+                    int64_t end_ns, std::span<const PhaseSpan> phases, int64_t interval_ns,
+                    record::ClockWindow& window) {
+  std::vector<ClockSample> samples;
+  for (const TimedValue& value : mhz) {
+    ClockSample& sample = samples.emplace_back();
+    sample.monotonic_ns = value.ns;
+    sample.sclk_mhz = Value(value.value, Source::device);
+    if (top_mhz) sample.top_sclk_mhz = Value(*top_mhz, Source::device);
+  }
+  record::ClockWindow seen = MakeWindow(samples, begin_ns, end_ns, phases, interval_ns);
+  window.samples = seen.samples;
+  window.samples_all = std::max(window.samples_all, seen.samples_all);
+  window.sclk_mhz = std::move(seen.sclk_mhz);
+  window.top_sclk_mhz = seen.top_sclk_mhz;
+  for (auto& [name, phase] : seen.phases) {
+    record::ClockPhase& to = window.phases[name];
+    to.samples = phase.samples;
+    to.sclk_mhz = std::move(phase.sclk_mhz);
+  }
+}
+
 }  // namespace warmleg::telemetry

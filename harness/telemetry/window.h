@@ -35,4 +35,10 @@ std::optional<double> EnergyJoule(std::span<const TimedValue> power_w, int64_t b
 record::ClockWindow MakeWindow(std::span<const record::ClockSample> samples, int64_t begin_ns, int64_t end_ns,
                                std::span<const PhaseSpan> phases, int64_t interval_ns);
 
+// Answers of the device clock source: (time, MHz), with the top clock that the runtime states. They take the
+// place of the SCLK that no sensor gave, in the window and its phases; everything else of `window` stays.
+void UseDeviceClock(std::span<const TimedValue> mhz, std::optional<double> top_mhz, int64_t begin_ns,
+                    int64_t end_ns, std::span<const PhaseSpan> phases, int64_t interval_ns,
+                    record::ClockWindow& window);
+
 }  // namespace warmleg::telemetry

@@ -56,6 +56,20 @@ inline DeviceText DescribeDevice(int index) {
   text.memory_bytes = properties.totalGlobalMem;
   return text;
 }
+struct Releases {
+  std::string built_with, runtime, driver;
+};
+inline std::string ReleaseText(int version) {  // as HIP_VERSION counts
+  return "HIP " + std::to_string(version / 10000000) + "." + std::to_string(version / 100000 % 100) + "." +
+         std::to_string(version % 100000);
+}
+inline Releases RuntimeReleases() {
+  Releases r{ReleaseText(HIP_VERSION), {}, {}};
+  int version = 0;
+  if (hipRuntimeGetVersion(&version) == hipSuccess) r.runtime = ReleaseText(version);
+  if (hipDriverGetVersion(&version) == hipSuccess) r.driver = ReleaseText(version);
+  return r;
+}
 // The rate of wall_clock64: asked for where the headers have the attribute, else the constant 100 MHz of the
 // supported targets.
 inline double ClockHz([[maybe_unused]] int index) {
@@ -87,6 +101,20 @@ __device__ inline void DeviceFence() { __threadfence(); }
 __device__ inline uint64_t DeviceClock() {
 #if defined(__HIP_DEVICE_COMPILE__)
   return static_cast<uint64_t>(wall_clock64());  // declared in the device pass alone
+#else
+  return 0;
+#endif
+}
+
+// The shader's cycle counter: 20 bits on gfx11 (RDNA3 ISA, SHADER_CYCLES), 64 elsewhere.
+#if defined(__GFX11__)
+inline constexpr uint64_t kCycleMask = 0xFFFFF;
+#else
+inline constexpr uint64_t kCycleMask = ~uint64_t{0};
+#endif
+__device__ inline uint64_t CycleCounter() {
+#if defined(__HIP_DEVICE_COMPILE__)
+  return __builtin_readcyclecounter();
 #else
   return 0;
 #endif

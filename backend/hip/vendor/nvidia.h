@@ -43,6 +43,7 @@ inline constexpr hipError_t hipErrorNoDevice = cudaErrorNoDevice;
 inline constexpr hipError_t hipErrorNotReady = cudaErrorNotReady;
 inline constexpr hipDeviceAttribute_t hipDeviceAttributeMultiprocessorCount = cudaDevAttrMultiProcessorCount;
 inline constexpr hipDeviceAttribute_t hipDeviceAttributeIntegrated = cudaDevAttrIntegrated;
+inline constexpr hipDeviceAttribute_t hipDeviceAttributeClockRate = cudaDevAttrClockRate;
 inline constexpr hipDeviceAttribute_t hipDeviceAttributeMemoryClockRate = cudaDevAttrMemoryClockRate;
 inline constexpr hipDeviceAttribute_t hipDeviceAttributeMemoryBusWidth = cudaDevAttrGlobalMemoryBusWidth;
 inline constexpr hipDeviceAttribute_t hipDeviceAttributeWarpSize = cudaDevAttrWarpSize;
@@ -137,6 +138,19 @@ inline DeviceText DescribeDevice(int index) {
   text.memory_bytes = properties.totalGlobalMem;
   return text;
 }
+struct Releases {
+  std::string built_with, runtime, driver;
+};
+inline std::string ReleaseText(int version) {  // as CUDART_VERSION counts
+  return "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+inline Releases RuntimeReleases() {
+  Releases r{ReleaseText(CUDART_VERSION), {}, {}};
+  int version = 0;
+  if (cudaRuntimeGetVersion(&version) == cudaSuccess) r.runtime = ReleaseText(version);
+  if (cudaDriverGetVersion(&version) == cudaSuccess) r.driver = ReleaseText(version);
+  return r;
+}
 inline double ClockHz(int) { return 1e9; }  // %globaltimer counts ns
 inline std::string ErrorDetail() { return {}; }
 
@@ -167,6 +181,9 @@ __device__ inline uint64_t DeviceClock() {
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
   return ns;
 }
+
+inline constexpr uint64_t kCycleMask = ~uint64_t{0};
+__device__ inline uint64_t CycleCounter() { return static_cast<uint64_t>(clock64()); }
 
 template <int kWave>
 __device__ inline int LaneId() {

@@ -47,6 +47,10 @@ inline DeviceText DescribeDevice(int index) {
   static_cast<void>(hipDeviceTotalMem(&text.memory_bytes, index));
   return text;
 }
+struct Releases {
+  std::string built_with, runtime, driver;
+};
+inline Releases RuntimeReleases() { return {"simulated", "simulated", "simulated"}; }
 inline double ClockHz(int) { return 1e9; }
 // What a kernel did wrong, when the runtime knows.
 inline std::string ErrorDetail() { return LastFault(); }
@@ -61,6 +65,8 @@ hipError_t LaunchOn(hipStream_t stream, void (*kernel)(P...), dim3 grid, dim3 bl
 inline void BlockSync() { BlockBarrier(); }
 inline void DeviceFence() {}
 inline uint64_t DeviceClock() { return ClockTicks(); }
+inline constexpr uint64_t kCycleMask = 0x3FFFFFFF;  // it wraps as gfx11's does, but after a second
+inline uint64_t CycleCounter() { return ClockTicks() & kCycleMask; }  // 1000 MHz
 
 template <int kWave>
 int LaneId() {

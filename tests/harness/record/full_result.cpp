@@ -57,6 +57,8 @@ Environment Machine() {
   e.gpu->name = "8060S", e.gpu->gfx = "gfx1151", e.gpu->pci = "0000:c5:00.0", e.gpu->cu = 40;
   e.gpu->integrated = true, e.gpu->vbios = "113", e.gpu->firmware["mes"] = "0x83";
   e.gpu->vram_bytes = 1 << 29, e.gpu->gtt_bytes = int64_t{1} << 36, e.gpu->peak_gb_s = 256;
+  e.cuda.emplace();
+  e.cuda->build = "13.0", e.cuda->runtime = "13.0", e.cuda->driver = "580.1";
   e.rocm.emplace();
   e.rocm->build = "7.2", e.rocm->loaded = "7.2", e.rocm->runtime = "70253211", e.rocm->driver = "6.14";
   e.libraries.push_back({"lib/libamdhip64.so.7", "libamdhip64.so.7", "ff00", Json::object()});

@@ -29,7 +29,7 @@ TEST(Protocol, RequestsComeBackAsTheyWere) {
   LegRequest leg;
   leg.process = 3, leg.index = 7, leg.arm = "dflash2", leg.prompt_ids = {1, -1, 248069};
   leg.max_new_tokens = 96, leg.block_size = 8, leg.ignore_eos = true, leg.precision = "bf16";
-  leg.repeats = 5, leg.margins = true;
+  leg.repeats = 5, leg.margins = true, leg.clock_interval_ms = 100;
   const auto back = std::get<LegRequest>(Through(Request{leg}));
   EXPECT_EQ(back.process, 3);
   EXPECT_EQ(back.index, 7);
@@ -39,6 +39,7 @@ TEST(Protocol, RequestsComeBackAsTheyWere) {
   EXPECT_TRUE(back.ignore_eos);
   EXPECT_EQ(back.repeats, 5);
   EXPECT_TRUE(back.margins);
+  EXPECT_EQ(back.clock_interval_ms, 100);
   WarmRequest warm;
   warm.prompts = {{1, 2}, {}, {3}};
   EXPECT_EQ(std::get<WarmRequest>(Through(Request{warm})).prompts, warm.prompts);
@@ -55,6 +56,7 @@ TEST(Protocol, LegRepliesKeepEveryNumber) {
   leg.output_ids = {5, 6};
   leg.margins = {0.05F, 1e-30F};
   leg.spans = {{1.5, 2.5, 3.5}};
+  leg.clock = {{1.75, 2899.5}};
   leg.first_use = {"plain width 1"};
   leg.providers = {
       {"MatMul", {vt::DeviceType::rocm, 1}, "vt-native", "vt-cpu-ref", 3, 1, "no kernel", 1U << 31}};
@@ -65,6 +67,7 @@ TEST(Protocol, LegRepliesKeepEveryNumber) {
   EXPECT_EQ(back.times.unaccounted_s, -1e-300);
   EXPECT_EQ(back.margins, leg.margins);
   EXPECT_EQ(back.spans[0].prefill_end, 2.5);
+  EXPECT_EQ(back.clock[0].mhz, 2899.5);
   EXPECT_EQ(back.first_use, leg.first_use);
   ASSERT_EQ(back.providers.size(), 1U);
   EXPECT_EQ(back.providers[0].device, (vt::Device{vt::DeviceType::rocm, 1}));

@@ -96,5 +96,29 @@ TEST(Window, ThrottleLevelsAndCaps) {
   EXPECT_EQ(MakeWindow(samples, 200 * kMs, 200 * kMs, {}, kMs).thermal_throttle, false);
 }
 
+TEST(Window, TheDeviceClockTakesThePlaceOfASensorThatIsMute) {
+  std::vector<record::ClockSample> samples;
+  for (int i = 0; i < 10; ++i) {
+    record::ClockSample& s = samples.emplace_back();
+    s.monotonic_ns = i * 100;
+    s.sclk_mhz = Null(Missing::unsupported, Source::nvml);
+    s.power_w = Value(300.0, Source::nvml);
+  }
+  const std::vector<PhaseSpan> phases = {{"prefill", 0, 450}, {"decode", 450, 900}};
+  record::ClockWindow window = MakeWindow(samples, 0, 900, phases, 100);
+  std::vector<TimedValue> mhz = {{-50, 9}, {910, 9}};
+  for (int i = 0; i < 20; ++i) mhz.insert(mhz.end() - 1, {i * 45, i < 10 ? 1500.0 : 1980.0});
+  UseDeviceClock(mhz, 1980.0, 0, 900, phases, 100, window);
+  EXPECT_EQ(window.samples, 20) << "those outside the leg do not count";
+  EXPECT_EQ(window.samples_all, 20);
+  EXPECT_EQ(window.top_sclk_mhz, 1980);
+  EXPECT_EQ(window.sclk_mhz.first_third, 1500);
+  EXPECT_EQ(window.sclk_mhz.last_third, 1980);
+  EXPECT_EQ(window.phases.at("decode").sclk_mhz.p50, 1980);
+  EXPECT_EQ(window.power_w.p50, 300) << "what the sensor tells stays";
+  UseDeviceClock(mhz, std::nullopt, 0, 900, phases, 100, window);
+  EXPECT_FALSE(window.top_sclk_mhz);
+}
+
 }  // namespace
 }  // namespace warmleg::telemetry
