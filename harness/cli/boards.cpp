@@ -15,8 +15,8 @@ using record::Json;
 
 constexpr int kTickMs = 30000;  // a library that hangs is given up by the sampler's own limit before this
 
-Json LibraryJson(const telemetry::LibraryState& library) {
-  return {{"name", "rocm_smi"},
+Json LibraryJson(const std::string& name, const telemetry::LibraryState& library) {
+  return {{"name", name},
           {"used", library.used},
           {"file", TextOrNull(library.file)},
           {"soname", TextOrNull(library.soname)},
@@ -67,8 +67,9 @@ Json TelemetryBoards(const std::vector<vt::DeviceInfo>& devices) {
     }
     board["sources"] = std::move(sources);
     board["missing"] = std::move(missing);
-    board["library"] = LibraryJson(status.library);
-    if (status.aborted) board["library"]["text"] = "aborted: " + *status.aborted;
+    const bool nvml = device.library == "nvml";
+    board["library"] = nvml ? LibraryJson("nvml", status.nvml) : LibraryJson("rocm_smi", status.library);
+    if (status.aborted && !nvml) board["library"]["text"] = "aborted: " + *status.aborted;
     boards.push_back(std::move(board));
   }
   return boards;
@@ -87,8 +88,10 @@ std::string TelemetryText(const Json& boards) {
       out += fmt::format(" {}: - ({})", name, reason.get<std::string>());
     }
     out += "\n";
-    if (!board["library"]["used"].get<bool>() && board["library"]["text"].is_string()) {
-      out += fmt::format("  librocm_smi64 not used: {}\n", board["library"]["text"].get<std::string>());
+    const Json& library = board["library"];
+    if (!library["used"].get<bool>() && library["text"].is_string()) {
+      out += fmt::format("  {} not used: {}\n", library["name"] == "nvml" ? "libnvidia-ml" : "librocm_smi64",
+                         library["text"].get<std::string>());
     }
   }
   return out;

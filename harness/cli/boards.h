@@ -16,7 +16,7 @@ record::Json TextOrNull(const std::string& text);  // null when it is empty
 // Compute devices and boards belong together by PCI address; null when no compute device has this one.
 std::optional<std::string> DeviceAt(const std::vector<vt::DeviceInfo>& devices, const std::string& pci);
 
-// One tick of every board, empty without an AMD GPU:
+// One tick of every board, empty without an AMD or NVIDIA GPU:
 //   [{"pci", "name", "device": "rocm:0" | null, "sources": {"sclk_mhz": "rocm_smi", ...},
 //     "missing": {"power_cap_w": "unsupported", ...},
 //     "library": {"name", "used", "file", "soname", "version", "text"}}]

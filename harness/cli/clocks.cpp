@@ -14,6 +14,7 @@
 #include "harness/cli/commands.h"
 #include "harness/run/devices.h"
 #include "harness/run/interrupt.h"
+#include "harness/telemetry/nvml.h"
 #include "harness/telemetry/sampler_process.h"
 #include "harness/telemetry/sysfs.h"
 
@@ -96,7 +97,8 @@ class Printer {
  private:
   std::string NameOf(const std::string& pci) {
     if (names_.empty()) {
-      for (const telemetry::SysfsBoard& board : telemetry::FindBoards("/sys")) names_[board.pci] = board.name;
+      for (const telemetry::SysfsBoard& board : telemetry::FindAllBoards("/sys").all)
+        names_[board.pci] = board.name;
     }
     return names_[pci];
   }
@@ -107,14 +109,16 @@ class Printer {
 };
 
 [[noreturn]] void NoBoard(const std::string& pci) {
-  const std::vector<telemetry::SysfsBoard> boards = telemetry::FindBoards("/sys");
-  if (boards.empty()) {
+  const telemetry::Boards boards = telemetry::FindAllBoards("/sys");
+  if (boards.all.empty()) {
     throw vt::EnvironmentError(
-        "no AMD GPU below /sys/class/drm; load the amdgpu driver, or look at: warmleg devices");
+        fmt::format("no AMD GPU below /sys/class/drm (load the amdgpu driver) and no NVIDIA GPU ({}); see: "
+                    "warmleg devices",
+                    boards.nvml_why_not));
   }
   std::string list;
-  for (const telemetry::SysfsBoard& b : boards) list += fmt::format("\n  {}  {}", b.pci, b.name);
-  throw vt::InputError(fmt::format("--device {}: no AMD GPU at this address; there is{}", pci, list));
+  for (const telemetry::SysfsBoard& b : boards.all) list += fmt::format("\n  {}  {}", b.pci, b.name);
+  throw vt::InputError(fmt::format("--device {}: no GPU at this address; there is{}", pci, list));
 }
 
 int RunClocks(const ClocksOptions& options) {
@@ -146,8 +150,9 @@ int RunClocks(const ClocksOptions& options) {
 }  // namespace
 
 void AddClocks(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand(
-      "clocks", "shows clocks, power and temperature of AMD GPUs, each with its source or why it is missing");
+  CLI::App* command = app.add_subcommand("clocks",
+                                         "shows clocks, power and temperature of AMD and NVIDIA GPUs, each "
+                                         "with its source or why it is missing");
   auto options = std::make_shared<ClocksOptions>();
   command->add_option("--device", options->device,
                       "one board: a PCI address (0000:c5:00.0) or a device (rocm:0)");

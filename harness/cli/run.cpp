@@ -22,9 +22,8 @@ void AddRun(CLI::App& app, int& exit_code) {
                       "time for the whole run (90s, 15m, 1h): fewer pairs, the same workload");
   command->add_option("--resume", o->resume,
                       "continue an unfinished result of this scenario, boot and build");
-  command->add_option(
-      "--telemetry-device", o->telemetry_device,
-      "watch this board (PCI address, or auto: the only AMD GPU) and enforce its clock rules");
+  command->add_option("--telemetry-device", o->telemetry_device,
+                      "watch this board (PCI address, or auto: the only GPU) and enforce its clock rules");
   SetExample(*command, "warmleg run tiny-code --set plan.processes=2 --out results/example.json --force");
   command->callback([o, budget, &exit_code] {
     if (!budget->empty()) o->budget_s = run::ParseDuration(*budget);

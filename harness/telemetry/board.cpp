@@ -210,7 +210,10 @@ void AddBoard(const BoardFingerprint& board, record::Environment& environment) {
   fill("gpu.gtt_bytes", gpu.gtt_bytes, board.gpu.gtt_bytes);
   gpu.firmware.insert(board.gpu.firmware.begin(), board.gpu.firmware.end());
   fill("other_clients", environment.other_clients, board.other_clients);
-  if (board.driver) {
+  if (board.driver && board.nvidia) {
+    if (!environment.cuda) environment.cuda.emplace();
+    fill("cuda.driver", environment.cuda->driver, board.driver);
+  } else if (board.driver) {
     if (!environment.rocm) environment.rocm.emplace();
     fill("rocm.driver", environment.rocm->driver, board.driver);
   }

@@ -20,6 +20,7 @@ struct BoardRoots {
 };
 
 struct BoardFingerprint {
+  bool nvidia = false;                        // `driver` is NVIDIA's
   record::Gpu gpu;                            // name, gfx, pci, cu, vbios, firmware, vram_bytes, gtt_bytes
   std::optional<std::string> driver;          // amdgpu's own version; the in-tree driver has none
   std::optional<std::string> runtime_status;  // "active", "suspended"
@@ -30,7 +31,8 @@ struct BoardFingerprint {
 // `own`: process ids that do not count as other clients (the harness and its workers).
 BoardFingerprint ReadBoard(const SysfsBoard& board, const std::set<int>& own, const BoardRoots& roots = {});
 
-// Fills gpu, rocm.driver, other_clients and the reasons of `environment`; what is there already is kept.
+// Fills gpu, rocm.driver or cuda.driver, other_clients and the reasons of `environment`; what is there
+// already is kept.
 void AddBoard(const BoardFingerprint& board, record::Environment& environment);
 
 // "gfx1151" from the KFD's gfx_target_version 110501.

@@ -14,15 +14,23 @@
 
 namespace warmleg::telemetry {
 
-class BoardReader {
+// What the sampler asks at each tick.
+class SampleReader {
+ public:
+  virtual ~SampleReader() = default;
+  virtual const SysfsBoard& board() const = 0;
+  // Never throws and never gives a made-up number. `monotonic_ns` is stamped on the sample.
+  virtual BoardSample Read(int64_t monotonic_ns) = 0;
+};
+
+class BoardReader : public SampleReader {
  public:
   // `library` may be null, or have no device at this address: then the files answer alone. It outlives the
   // reader.
   BoardReader(SysfsBoard board, ClockLibrary* library, std::string sys_root);
 
-  const SysfsBoard& board() const { return board_; }
-  // Never throws and never gives a made-up number. `monotonic_ns` is stamped on the sample.
-  BoardSample Read(int64_t monotonic_ns);
+  const SysfsBoard& board() const override { return board_; }
+  BoardSample Read(int64_t monotonic_ns) override;
 
  private:
   struct ClockFiles {

@@ -1,6 +1,6 @@
 // warmleg-sampler: one JSON line per tick and board on stdout. It runs apart from the harness because
-// librocm_smi64 may abort its process, and because a program that was killed cannot put the performance level
-// back.
+// librocm_smi64 may abort its process (libnvidia-ml is opened here too), and because a program that was
+// killed cannot put the performance level back.
 //
 // Lines: {"event": "library" | "device" | "no_device" | "perf_level" | "warning" | "restored", ...} and
 // samples (sample.h). The parent's death ends it: PR_SET_PDEATHSIG, getppid() at each tick, and a closed
@@ -24,6 +24,7 @@
 #include <CLI/CLI.hpp>
 
 #include "harness/telemetry/board_reader.h"
+#include "harness/telemetry/nvml.h"
 #include "harness/telemetry/perf_level.h"
 #include "harness/telemetry/rocm_smi.h"
 #include "harness/telemetry/sample.h"
@@ -120,8 +121,56 @@ std::unique_ptr<ClockLibrary> OpenLibrary(const Options& options) {
   return std::move(opened.library);
 }
 
+using Readers = std::vector<std::unique_ptr<SampleReader>>;
+
+class NvmlReader : public SampleReader {
+ public:
+  NvmlReader(const Nvml& nvml, size_t index) : nvml_(nvml), index_(index) {}
+  const SysfsBoard& board() const override { return nvml_.boards()[index_]; }
+  BoardSample Read(int64_t monotonic_ns) override { return nvml_.Read(index_, monotonic_ns); }
+
+ private:
+  const Nvml& nvml_;
+  size_t index_;
+};
+
+// NVML is spoken of only where a card is there or is asked for: on other machines its absence is no news.
+void TellOfNvml(const Boards& boards, bool wanted) {
+  Json line{{"event", "library"}, {"name", "nvml"}, {"used", boards.nvml != nullptr}};
+  if (boards.nvml) {
+    line["file"] = boards.nvml->File();
+    line["soname"] = "libnvidia-ml.so.1";
+    line["version"] = boards.nvml->Version();
+  } else if (wanted) {
+    line["text"] = boards.nvml_why_not;
+  } else {
+    return;
+  }
+  Emit(line);
+}
+
+// One reader a board, those of `pci` alone when it is given.
+Readers ReadersFor(const Options& options, ClockLibrary* library, Boards& boards) {
+  Readers readers;
+  size_t card = 0;  // as NVML lists it
+  for (SysfsBoard& board : boards.all) {
+    const size_t index = board.nvidia ? card++ : 0;
+    if (!options.pci.empty() && board.pci != options.pci) continue;
+    Emit({{"event", "device"},
+          {"pci", board.pci},
+          {"name", board.name},
+          {"library", board.nvidia ? "nvml" : "rocm_smi"}});
+    if (board.nvidia) {
+      readers.push_back(std::make_unique<NvmlReader>(*boards.nvml, index));
+    } else {
+      readers.push_back(std::make_unique<BoardReader>(std::move(board), library, options.sys_root));
+    }
+  }
+  return readers;
+}
+
 // Tells the parent first, then writes. Without rights, or with more than one board, there is one warning.
-std::unique_ptr<PerfLevelHold> TakeLevel(const Options& options, const std::vector<BoardReader>& readers) {
+std::unique_ptr<PerfLevelHold> TakeLevel(const Options& options, const Readers& readers) {
   if (options.perf_level == "keep") return nullptr;
   auto warn = [](const std::string& text) {
     Emit({{"event", "warning"}, {"code", "perf_level_not_set"}, {"text", text}});
@@ -130,7 +179,11 @@ std::unique_ptr<PerfLevelHold> TakeLevel(const Options& options, const std::vect
     warn("the performance level is set for one board; name it by its PCI address");
     return nullptr;
   }
-  const std::string path = PerfLevelPath(readers[0].board().device_dir);
+  if (readers[0]->board().nvidia) {
+    warn("an NVIDIA card has no performance level that can be set; its state stays with the driver");
+    return nullptr;
+  }
+  const std::string path = PerfLevelPath(readers[0]->board().device_dir);
   const std::optional<std::string> found = ReadPerfLevel(path);
   if (!found) {
     warn("cannot read " + path);
@@ -163,12 +216,9 @@ void SleepToNextTick(int64_t* next_ns, int64_t interval_ns) {
 
 int Sample(const Options& options) {
   const std::unique_ptr<ClockLibrary> library = OpenLibrary(options);
-  std::vector<BoardReader> readers;
-  for (SysfsBoard& board : FindBoards(options.sys_root)) {
-    if (!options.pci.empty() && board.pci != options.pci) continue;
-    Emit({{"event", "device"}, {"pci", board.pci}, {"name", board.name}});
-    readers.emplace_back(std::move(board), library.get(), options.sys_root);
-  }
+  Boards boards = FindAllBoards(options.sys_root);
+  const Readers readers = ReadersFor(options, library.get(), boards);
+  TellOfNvml(boards, readers.empty());
   if (readers.empty()) {
     Emit({{"event", "no_device"}, {"pci", options.pci}});
     return 3;
@@ -180,9 +230,9 @@ int Sample(const Options& options) {
   for (int64_t tick = 0; heard && stop_asked == 0 && !Orphaned(); ++tick) {
     if (options.count != 0 && tick == options.count) break;
     if (tick != 0) SleepToNextTick(&next_ns, interval_ns);
-    for (BoardReader& reader : readers) {
+    for (const std::unique_ptr<SampleReader>& reader : readers) {
       if (stop_asked != 0 || !heard) break;
-      BoardSample sample = reader.Read(ClockNs(CLOCK_MONOTONIC));
+      BoardSample sample = reader->Read(ClockNs(CLOCK_MONOTONIC));
       sample.sampler_cpu_ns = ClockNs(CLOCK_PROCESS_CPUTIME_ID);
       heard = Emit(SampleJson(sample));
     }
@@ -200,7 +250,8 @@ int Sample(const Options& options) {
 int Main(int argc, char** argv) {
   Options options;
   CLI::App app(
-      "Samples clocks, power and temperature of AMD GPUs; one JSON line per tick and board on stdout.\n"
+      "Samples clocks, power and temperature of AMD and NVIDIA GPUs; one JSON line per tick and board on "
+      "stdout.\n"
       "The harness starts it; by hand: warmleg-sampler --count 1");
   app.add_option("--pci", options.pci, "only the board at this PCI address (0000:c5:00.0)");
   app.add_option("--interval-ms", options.interval_ms, "time between ticks; 0: none")

@@ -307,7 +307,7 @@ void SamplerProcess::Impl::OnEvent(const Json& event) {
   const std::lock_guard lock(mutex);
   if (what == "library") {
     const auto used = event.find("used");
-    LibraryState& l = status.library;
+    LibraryState& l = StringAt(event, "name") == "nvml" ? status.nvml : status.library;
     l.used = used != event.end() && used->is_boolean() && used->get<bool>();
     if (l.used || l.text.empty()) l.text = StringAt(event, "text");
     if (l.used) {
@@ -319,7 +319,7 @@ void SamplerProcess::Impl::OnEvent(const Json& event) {
     const std::string pci = StringAt(event, "pci");
     const bool known = std::any_of(status.devices.begin(), status.devices.end(),
                                    [&](const SampledDevice& d) { return d.pci == pci; });
-    if (!known) status.devices.push_back({pci, StringAt(event, "name")});
+    if (!known) status.devices.push_back({pci, StringAt(event, "name"), StringAt(event, "library")});
   } else if (what == "no_device") {
     status.no_device = true;
   } else if (what == "warning") {

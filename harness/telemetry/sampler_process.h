@@ -17,7 +17,7 @@ enum class PerfLevel : uint8_t { keep, high };
 std::optional<PerfLevel> PerfLevelFromName(std::string_view name);
 
 struct SamplerOptions {
-  std::string pci;  // empty: every AMD GPU
+  std::string pci;  // empty: every AMD and NVIDIA GPU
   int interval_ms = 100;
   int64_t count = 0;  // ticks; 0: until stopped
   PerfLevel perf_level = PerfLevel::keep;
@@ -29,9 +29,10 @@ struct SamplerOptions {
 
 struct SampledDevice {
   std::string pci, name;
+  std::string library;  // "rocm_smi" or "nvml": which one could answer for it
 };
 
-// What the sampler said about librocm_smi64.
+// What the sampler said about a library.
 struct LibraryState {
   bool used = false;
   std::string text;  // why it is not used
@@ -40,9 +41,10 @@ struct LibraryState {
 
 struct SamplerStatus {
   bool running = false;
-  bool no_device = false;  // no AMD GPU, or none at the address asked for
+  bool no_device = false;  // no GPU, or none at the address asked for
   std::vector<SampledDevice> devices;
-  LibraryState library;
+  LibraryState library;                // librocm_smi64
+  LibraryState nvml;                   // libnvidia-ml; its text is empty where no card was looked for in vain
   std::optional<std::string> aborted;  // why the first sampler died; samples went on without the library
   std::optional<std::string> lost;     // why the second one died
   std::optional<std::string> perf_level_problem;  // perf_level high was asked for and is not in force

@@ -31,7 +31,7 @@ Number ReadNumber(const std::string& path, double by, Source source);
 // What an errno of open or read means for the field.
 Missing MissingFromErrno(int error);
 
-// A GPU of vendor 0x1002 below /sys/class/drm.
+// A GPU of vendor 0x1002 below /sys/class/drm, or a card that NVML lists (nvml.h).
 struct SysfsBoard {
   std::string pci;         // "0000:c5:00.0", domain always written
   std::string device_dir;  // its PCI device folder, links resolved
@@ -39,6 +39,7 @@ struct SysfsBoard {
   int card = -1;           // N of cardN
   int render_minor = -1;   // N of renderDN
   std::string name;        // product name, or the marketing name of libdrm's table, or "AMD GPU 0x1586"
+  bool nvidia = false;     // NVML answers, not the files
 };
 
 // Ordered by PCI address. `sys_root` is "/sys" except in tests.

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "backend/vt/error.h"
+#include "harness/telemetry/nvml.h"
 #include "harness/telemetry/sidecar.h"
 #include "harness/telemetry/sysfs.h"
 
@@ -19,18 +20,19 @@ namespace {
 
 constexpr int kFirstSampleMs = 10000;
 
-// The board that `wanted` names, or the only one.
-SysfsBoard ChooseBoard(const WatchOptions& options) {
-  std::vector<SysfsBoard> boards = FindBoards(options.sys_root);
+// The board that the options name, or the only one.
+SysfsBoard ChooseBoard(const WatchOptions& options, const Boards& found) {
+  const std::vector<SysfsBoard>& boards = found.all;
   if (boards.empty()) {
     throw vt::EnvironmentError(fmt::format(
-        "telemetry: no AMD GPU below {}/class/drm (is the amdgpu driver loaded?)", options.sys_root));
+        "telemetry: no AMD GPU below {}/class/drm (is the amdgpu driver loaded?) and no NVIDIA GPU ({})",
+        options.sys_root, found.nvml_why_not));
   }
   std::string list;
   for (const SysfsBoard& b : boards) list += fmt::format("\n  {}  {}", b.pci, b.name);
   if (options.pci == "auto") {
     if (boards.size() > 1) {
-      throw vt::InputError(fmt::format("--telemetry-device auto: {} AMD GPUs, name one by its PCI address:{}",
+      throw vt::InputError(fmt::format("--telemetry-device auto: {} GPUs, name one by its PCI address:{}",
                                        boards.size(), list));
     }
     return boards.front();
@@ -44,7 +46,7 @@ SysfsBoard ChooseBoard(const WatchOptions& options) {
       std::find_if(boards.begin(), boards.end(), [&](const SysfsBoard& b) { return b.pci == *pci; });
   if (it == boards.end()) {
     throw vt::InputError(
-        fmt::format("--telemetry-device {}: no AMD GPU at this address; there is{}", *pci, list));
+        fmt::format("--telemetry-device {}: no GPU at this address; there is{}", *pci, list));
   }
   return *it;
 }
@@ -54,6 +56,8 @@ SysfsBoard ChooseBoard(const WatchOptions& options) {
 struct Watcher::Impl {
   WatchOptions options;
   SysfsBoard board;
+  std::unique_ptr<Nvml> nvml;  // of an NVIDIA board, for what is asked beside the samples
+  size_t nvml_index = 0;
   mutable std::mutex mutex;
   std::vector<record::ClockSample> samples;         // under mutex, in time order
   std::vector<std::pair<int64_t, int64_t>> cpu_ns;  // under mutex: (time, CPU time of the sampler)
@@ -71,6 +75,7 @@ struct Watcher::Impl {
   std::optional<double> CpuShare(int64_t begin_ns, int64_t end_ns) const;
   BoardRoots Roots() const;
   std::set<int> Ours(std::set<int> own) const;
+  std::optional<std::set<int>> AllClients() const;
 };
 
 BoardRoots Watcher::Impl::Roots() const {
@@ -80,6 +85,11 @@ BoardRoots Watcher::Impl::Roots() const {
 std::set<int> Watcher::Impl::Ours(std::set<int> own) const {
   own.insert({::getpid(), process->pid()});
   return own;
+}
+
+std::optional<std::set<int>> Watcher::Impl::AllClients() const {
+  std::string reason;
+  return nvml ? nvml->Clients(nvml_index, &reason) : Clients(board, Roots(), &reason);
 }
 
 // Over the ticks of the span; a restart in between sets the counter back and gives null.
@@ -103,7 +113,12 @@ void Watcher::Start(const WatchOptions& options) {
   if (started()) throw vt::InputError("telemetry: the watcher runs already");
   Impl& impl = *impl_;
   impl.options = options;
-  impl.board = ChooseBoard(options);
+  Boards boards = FindAllBoards(options.sys_root);
+  impl.board = ChooseBoard(options, boards);
+  if (impl.board.nvidia) {
+    impl.nvml = std::move(boards.nvml);
+    while (impl.nvml->boards()[impl.nvml_index].pci != impl.board.pci) ++impl.nvml_index;
+  }
   impl.sidecar.emplace(impl.board.pci, impl.board.name, options.interval_ms);
   SamplerOptions o;
   o.pci = impl.board.pci;
@@ -141,15 +156,19 @@ std::vector<record::ClockSample> Watcher::Samples(int64_t begin_ns, int64_t end_
 
 BoardFingerprint Watcher::Fingerprint(std::set<int> own) const {
   if (!started()) return {};
+  if (impl_->nvml) return impl_->nvml->Describe(impl_->nvml_index, impl_->Ours(std::move(own)));
   return ReadBoard(impl_->board, impl_->Ours(std::move(own)), impl_->Roots());
 }
 
 std::optional<int64_t> Watcher::OtherClients(std::set<int> own) const {
   if (!started()) return std::nullopt;
-  std::string reason;
-  std::optional<std::set<int>> clients = Clients(impl_->board, impl_->Roots(), &reason);
+  std::optional<std::set<int>> clients = impl_->AllClients();
   if (!clients) return std::nullopt;
+  const size_t all = clients->size();
+  const bool ours_computes = !own.empty();
   for (const int pid : impl_->Ours(std::move(own))) clients->erase(pid);
+  // In a container NVML may count in another namespace: then even our own worker is not among its clients.
+  if (impl_->nvml && ours_computes && clients->size() == all) return std::nullopt;
   return static_cast<int64_t>(clients->size());
 }
 

@@ -34,10 +34,10 @@
 namespace warmleg::telemetry {
 
 struct WatchOptions {
-  std::string pci = "auto";  // a full or short PCI address, or "auto": the only AMD GPU
+  std::string pci = "auto";  // a full or short PCI address, or "auto": the only GPU
   int interval_ms = 100;
   PerfLevel perf_level = PerfLevel::keep;
-  std::string sys_root = "/sys";  // elsewhere in tests; then librocm_smi64 is not asked
+  std::string sys_root = "/sys";  // elsewhere in tests; then no library is asked
   std::string program;            // the sampler; empty: beside the running program
 };
 
