@@ -9,6 +9,7 @@
 
 #include "backend/backends.h"
 #include "backend/bench/cases.h"
+#include "backend/bench/model_bench.h"
 #include "backend/vt/error.h"
 
 namespace {
@@ -36,13 +37,32 @@ int Bench(const std::string& device, const std::string& op, std::vector<std::str
 int main(int argc, char** argv) {
   std::string device = "cpu";
   std::string op;
-  CLI::App app("Measures each op on a device. Example: warmleg-opbench --device cpu --op MatMul");
+  vt::bench::ModelBench model;
+  CLI::App app(
+      "Measures each op on a device. Examples:\n"
+      "  warmleg-opbench --device cpu --op MatMul\n"
+      "  warmleg-opbench --device rocm:0 --model TARGET/config.json --draft DRAFT/config.json");
   app.add_option("--device", device, "cpu, rocm:N, cuda:N")->capture_default_str();
   app.add_option("--op", op, "only this op, as spelled in backend/vt/ops.h");
+  CLI::Option* config = app.add_option(
+      "--model", model.target,
+      "every op at this model's shapes instead, with counts per step: a target's config.json or its folder");
+  app.add_option("--draft", model.draft, "with --model: the round with this draft too")->needs(config);
+  app.add_option("--context", model.context, "with --model: tokens before the step")
+      ->needs(config)
+      ->capture_default_str();
+  app.add_flag("--json", model.json, "with --model: one JSON object instead of the table")->needs(config);
   app.allow_extras();
   app.footer("Google Benchmark's own options (--benchmark_filter, --benchmark_format, ...) are passed on.");
   CLI11_PARSE(app, argc, argv);
   try {
+    if (!model.target.empty()) {
+      if (!op.empty() || !app.remaining().empty())
+        throw vt::InputError("--model takes neither --op nor other options");
+      vt::RegisterBackends();
+      vt::bench::RunModelBench(model, vt::GetBackend(vt::ParseDevice(device)));
+      return 0;
+    }
     return Bench(device, op, app.remaining(), argv[0]);
   } catch (const vt::InputError& e) {
     fmt::print(stderr, "warmleg-opbench: {}\n", e.what());

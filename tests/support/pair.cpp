@@ -1,5 +1,6 @@
 #include "tests/support/pair.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -26,6 +27,11 @@ vt::Backend& BackendFor(vt::Device device) {
 vt::Device TestDevice() {
   const char* text = std::getenv("WARMLEG_TEST_DEVICE");
   return text != nullptr ? vt::ParseDevice(text) : vt::Device{};
+}
+
+int64_t Bound(const char* name, int64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? std::min(otherwise, static_cast<int64_t>(std::atoll(text))) : otherwise;
 }
 
 Pair::Pair(const std::string& name, vt::Device device)

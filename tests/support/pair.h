@@ -12,6 +12,10 @@ namespace warmleg::test {
 // The device that tests of the chain run on: WARMLEG_TEST_DEVICE, else cpu.
 vt::Device TestDevice();
 
+// WARMLEG_TEST_CASES and WARMLEG_TEST_TOKENS bound what a slow device (sim) runs: cases of each file, tokens
+// of each case.
+int64_t Bound(const char* name, int64_t otherwise);
+
 // "tiny-code", "flat-tied", "interval-bias", "all-f32"; paths are relative to the repository root.
 struct Pair {
   explicit Pair(const std::string& name, vt::Device device = TestDevice());

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <map>
 
 #include "backend/decode/chain.h"
@@ -11,6 +10,7 @@
 namespace warmleg {
 namespace {
 
+using test::Bound;
 using test::GoldenCase;
 using test::Pair;
 
@@ -44,13 +44,6 @@ void ExpectLogits(const decode::Generation& g, const GoldenCase& c) {
     ASSERT_TRUE(want.contains(g.first_ids[i])) << "id " << g.first_ids[i] << " is not among the golden top 8";
     EXPECT_NEAR(g.first_logits[i], want[g.first_ids[i]], 2e-3);
   }
-}
-
-// WARMLEG_TEST_CASES and WARMLEG_TEST_TOKENS bound what a slow device (sim) runs: cases of each file, tokens
-// of each case.
-int64_t Bound(const char* name, int64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text != nullptr ? std::min(otherwise, static_cast<int64_t>(std::atoll(text))) : otherwise;
 }
 
 // The case cut to `tokens`: output and rounds that a shorter limit does not change.

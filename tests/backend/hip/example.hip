@@ -13,6 +13,13 @@ __global__ void FillKernel(float* out, float value, int n) {
   if (i < n) out[i] = value;
 }
 
+__global__ void FillLateKernel(float* out, float value, int n, uint64_t wall_ticks) {
+  const uint64_t begin = DeviceClock();
+  while (DeviceClock() - begin < wall_ticks) {
+  }
+  for (int i = 0; i < n; ++i) out[i] = value;
+}
+
 __global__ void AddKernel(const float* a, const float* b, float* out, int n) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i < n) out[i] = a[i] + b[i];
@@ -54,6 +61,14 @@ __global__ void CountKernel(const float* x, uint64_t* out) {
 
 void FillFloats(Queue& queue, float* out, float value, int n) {
   launch(FillKernel, DivUp(n, kBlock), kBlock, 0, queue, out, value, n);
+}
+
+void FillFloatsLate(Queue& queue, float* out, float value, int n, uint64_t wall_ticks) {
+  launch(FillLateKernel, 1, 1, 0, queue, out, value, n, wall_ticks);
+}
+
+void LaunchTooLarge(Queue& queue, float* out) {
+  launch(FillKernel, 1, 2 * kMaxBlock, 0, queue, out, 1.0F, 1);
 }
 
 void AddFloats(Queue& queue, const float* a, const float* b, float* out, int n) {
