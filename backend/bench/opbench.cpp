@@ -54,7 +54,11 @@ int main(int argc, char** argv) {
   app.add_flag("--json", model.json, "with --model: one JSON object instead of the table")->needs(config);
   app.allow_extras();
   app.footer("Google Benchmark's own options (--benchmark_filter, --benchmark_format, ...) are passed on.");
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
   try {
     if (!model.target.empty()) {
       if (!op.empty() || !app.remaining().empty())

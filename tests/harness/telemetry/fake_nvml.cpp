@@ -2,6 +2,7 @@
 // read anew at every call, so that a test can change the card while it is watched. A key FUNCTION.status
 // makes that function fail. Keys of one card begin with its number: "0.sm 1980".
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
