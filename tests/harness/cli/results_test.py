@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import unittest
 
-from program import ROOT, WARMLEG, ProgramTest, main
+from program import ROOT, WARMLEG, ProgramTest, main, may_mount
 
 SITUATIONS = os.environ.get("WARMLEG_SITUATIONS", os.path.join(os.path.dirname(WARMLEG), "tests", "warmleg-situations"))
 
@@ -279,6 +279,31 @@ class History(ResultsTest):
         self.assertEqual(self.history("list").returncode, 2)
         self.assertFalse(os.path.exists(self.db))
         self.assertEqual(self.warmleg("history", "add", self.situation("slowdown"), "--db", "/proc/x.db").returncode, 3)
+
+    def test_a_full_disk_keeps_what_is_there(self):
+        if not may_mount():
+            self.skipTest("mount namespaces are not allowed here")
+        few = self.described([{"file": "few.json", "count": 3}], "few")
+        many = self.described([{"file": "many.json", "processes": 1, "pairs": 1, "count": 120, "seed": 50}], "many")
+        small = os.path.join(self.folder.name, "small")
+        db = f"{small}/h.db"
+        os.mkdir(small)
+        # Also the write-ahead log must fit; 400 KiB hold the three and not the hundred.
+        script = (f'mount -t tmpfs -o size=400k none {small} && "$0" history add {few} --db {db} && '
+                  f'"$0" history add {many} --db {db}; echo "code $?"; rm -f {small}/filler; '
+                  f'mount -o remount,size=8m {small} && "$0" history list --json --db {db}; echo "listed $?"; '
+                  f'"$0" history add {many} --db {db}; echo "again $?"')
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script, WARMLEG], cwd=ROOT, env=self.environment(), text=True,
+                              capture_output=True, timeout=240)
+        self.assertIn("3 added", done.stdout, done.stderr)
+        self.assertIn("code 3", done.stdout)
+        self.assertRegex(done.stderr, "h.db.*(full|disk)")
+        self.assertIn("listed 0", done.stdout)
+        files = [json.loads(line)["file"] for line in done.stdout.splitlines() if line.startswith("{")]
+        self.assertEqual(sum("few" in file for file in files), 3)
+        self.assertLess(len(files), 123)
+        self.assertIn("again 0", done.stdout)
+        self.assertIn(f"{123 - len(files)} added, {len(files) - 3} known already", done.stdout)
 
     def test_memory_is_flat(self):
         def peak(folder):
