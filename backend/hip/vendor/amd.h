@@ -100,7 +100,13 @@ __device__ inline void BlockSync() { __syncthreads(); }
 __device__ inline void DeviceFence() { __threadfence(); }
 __device__ inline uint64_t DeviceClock() {
 #if defined(__HIP_DEVICE_COMPILE__)
-  return static_cast<uint64_t>(wall_clock64());  // declared in the device pass alone
+#if __has_builtin(__builtin_amdgcn_s_memrealtime)
+  return __builtin_amdgcn_s_memrealtime();
+#else
+  // gfx11 and later have a message instead (RDNA3 ISA, MSG_RTN_GET_REALTIME); wall_clock64 of older HIP headers is
+  // the constant -1 there.
+  return __builtin_amdgcn_s_sendmsg_rtnl(0x83);
+#endif
 #else
   return 0;
 #endif
