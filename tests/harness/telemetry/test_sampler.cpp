@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "backend/vt/error.h"
@@ -255,6 +257,11 @@ long PeakKib(const FakeTree& tree, const char* count) {
   const pid_t pid = ::fork();
   if (pid == 0) {
     if (std::freopen("/dev/null", "w", stdout) == nullptr) ::_exit(1);
+#if defined(WARMLEG_ASAN)  // what was freed is kept for a while, up to 256 MB of it
+    const char* options = std::getenv("ASAN_OPTIONS");
+    ::setenv("ASAN_OPTIONS",
+             (std::string(options != nullptr ? options : "") + ":quarantine_size_mb=1").c_str(), 1);
+#endif
     ::execl(WARMLEG_SAMPLER, WARMLEG_SAMPLER, "--interval-ms", "0", "--count", count, "--sys-root",
             tree.Sys().c_str(), nullptr);
     ::_exit(1);
