@@ -106,6 +106,12 @@ call "$repo" test default
 check "test: failed tests are exit 1" status_is 1
 
 setup
+pretend "$work/bin/ctest" "echo \"ctest \$*\" >>'$work/log'; case \$* in *' -N') printf '  Test  #1: test_a\n  Test #12: test_b\n' ;; esac"
+call "$repo" test
+check "test: a second preset runs what the first lacks" grep -q -- 'out/sim .*-E ^(test_a|test_b)\$' "$work/log"
+check "test: the first preset runs all" test "$(grep -- 'build .*-j' "$work/log" | grep -c -- ' -E ')" -eq 0
+
+setup
 call "$work/elsewhere" test default -- -R 'some test'
 check "test: arguments for ctest" grep -q -- "-R some test" "$work/log"
 
