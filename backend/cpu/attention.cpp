@@ -16,9 +16,9 @@ namespace vt::cpu {
 namespace {
 
 // Collects visible keys into tiles and feeds them to the running softmax.
-class Softmax {
+class RunningSoftmax {
  public:
-  Softmax(const float* q, float* out, int64_t d, float scale)
+  RunningSoftmax(const float* q, float* out, int64_t d, float scale)
       : state_{.q = q, .out = out, .d = d, .scale = scale, .max = -std::numeric_limits<float>::infinity()} {
     std::fill_n(out, d, 0.0F);
   }
@@ -68,7 +68,7 @@ void Attention(Queue&, const AttentionArgs& args) {
   ParallelFor(rows * heads, work, [&](int64_t i) {
     const int64_t r = i / heads;
     const int64_t h = i % heads;
-    Softmax softmax(Head(args.q, r, h), args.out.as<float>() + i * d, d, args.scale);
+    RunningSoftmax softmax(Head(args.q, r, h), args.out.as<float>() + i * d, d, args.scale);
     for (int64_t j = 0; j <= positions[r]; ++j)
       softmax.Add(Head(args.k, j, h / group), Head(args.v, j, h / group));
     softmax.End();
@@ -98,7 +98,7 @@ void DFlashBlockAttn(Queue&, const DFlashBlockAttnArgs& args) {
   ParallelFor(rows * heads, rows * heads * (seen + rows) * 2 * d, [&](int64_t i) {
     const int64_t r = i / heads;
     const int64_t kv = i % heads / group;
-    Softmax softmax(Head(args.q, r, i % heads), args.out.as<float>() + i * d, d, args.scale);
+    RunningSoftmax softmax(Head(args.q, r, i % heads), args.out.as<float>() + i * d, d, args.scale);
     const int64_t first = args.window > 0 ? std::max<int64_t>(0, context + r - args.window + 1) : 0;
     for (int64_t j = first; j < context; ++j) {
       const int64_t row =

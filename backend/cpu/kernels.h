@@ -11,4 +11,6 @@ namespace vt::cpu {
 WARMLEG_VT_OPS(WARMLEG_CPU_KERNEL)
 #undef WARMLEG_CPU_KERNEL
 
+void SampledWalk(const PathWalkArgs& args);  // PathWalk with q
+
 }  // namespace vt::cpu

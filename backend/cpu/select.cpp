@@ -2,36 +2,15 @@
 // order: it is refused, naming the op, because it says that the weights or the device are broken.
 #include <fmt/core.h>
 
-#include <atomic>
 #include <cmath>
+#include <stdexcept>
 
 #include "backend/cpu/kernels.h"
+#include "backend/cpu/nan_row.h"
 #include "backend/cpu/parallel.h"
 #include "backend/cpu/row_kernels.h"
-#include "backend/vt/check.h"
-#include "backend/vt/error.h"
 
 namespace vt::cpu {
-
-namespace {
-
-// The first row with a NaN, raised after the parallel loop (an exception must not leave one).
-class NanRow {
- public:
-  explicit NanRow(Op op) : op_(op) {}
-  void Set(int64_t row) { row_.store(row, std::memory_order_relaxed); }
-  void Raise() const {
-    if (row_ < 0) return;
-    throw EnvironmentError(fmt::format("op {}: row {} holds a NaN; the checkpoint or the device is broken",
-                                       Name(op_), row_.load()));
-  }
-
- private:
-  Op op_;
-  std::atomic<int64_t> row_{-1};
-};
-
-}  // namespace
 
 void ArgMax(Queue&, const ArgMaxArgs& args) {
   const int64_t n = args.x.dim(1);
@@ -106,6 +85,7 @@ void SelectorEdges(Queue&, const SelectorEdgesArgs& args) {
 }
 
 void PathWalk(Queue&, const PathWalkArgs& args) {
+  if (args.q) return SampledWalk(args);
   const int64_t k = args.ids.dim(1);
   NanRow nan(args.kOp);
   int64_t chosen = 0;  // of the row before; edges[0, 0] start from the anchor

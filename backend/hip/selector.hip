@@ -4,6 +4,7 @@
 // them. AcceptGreedy: one thread. Bytes: the candidates' codebook rows once from memory, then from the cache.
 // Bound: latency.
 #include "backend/hip/choose.h"
+#include "backend/hip/sample.h"
 #include "backend/vt/check.h"
 
 namespace vt::hip::WARMLEG_VENDOR {
@@ -155,6 +156,7 @@ void SelectorEdges(Queue& queue, const SelectorEdgesArgs& args) {
 }
 
 void PathWalk(Queue& queue, const PathWalkArgs& args) {
+  if (args.q) return SampledWalk(queue, args);
   const int64_t rows = args.ids.dim(0);
   const int64_t k = args.ids.dim(1);
   launch(PathWalkKernel, 1, kBlock, sizeof(int32_t) * static_cast<size_t>(rows * k), queue,

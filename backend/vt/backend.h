@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -71,9 +72,14 @@ class Queue {
   // What was recorded since the last call; leaves nothing behind.
   Recording TakeRecording() { return std::exchange(recording_, {}); }
 
+  // Held by an op that launches several kernels over one piece of scratch, from the look-up of the scratch to
+  // its last launch, so that several host threads may use one queue.
+  std::mutex& halves() { return halves_; }
+
  private:
   Backend& backend_;
   Recording recording_;
+  std::mutex halves_;
 };
 
 // Device memory that is freed with the object.

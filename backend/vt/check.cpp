@@ -70,6 +70,15 @@ class Checker {
 // 0 when the tensor has no such dimension, so that a wrong rank is reported by Is and not by an index.
 int64_t Dim(const Tensor& t, int i) { return i < t.rank ? t.dim(i) : 0; }
 
+void CheckDraws(Checker& c, const Draws& draws) {
+  c.Is("draws.seed", draws.seed, {3}, kI32);
+  c.Is("draws.position", draws.position, {1}, kI32);
+}
+
+void CheckVocabulary(Checker& c, const Tensor& x) {
+  c.Require(Dim(x, 1) <= kMaxSampledVocabulary, "a row is larger than 2^18");
+}
+
 // One slot table: [slots, ...], and rows that fit into it when every row's state is kept.
 void CheckSlots(Checker& c, const Tensor& states, const Tensor& slot, int64_t rows, bool keep_rows) {
   c.Is("slot", slot, {1}, kI32);
@@ -314,6 +323,12 @@ void Check(const PathWalkArgs& a) {
   c.Is("edges", a.edges, {rows, k, k});
   c.Is("drafted", a.drafted, {rows}, kI32);
   c.Require(k <= kMaxCandidates, "k is larger than 64");
+  if (a.q) {
+    c.Is("q", a.q, {rows, k});
+    CheckDraws(c, a.draws);
+    c.Require(rows <= kMaxRows, "a block has more than 16 rows");
+    c.Require(a.temperature > 0, "temperature is not above 0");
+  }
   c.Done();
 }
 
@@ -321,6 +336,56 @@ void Check(const ArgMaxArgs& a) {
   Checker c(a.kOp);
   c.Is("x", a.x, {-1, -1}, kF32, Layout::strided);
   c.Is("out", a.out, {Dim(a.x, 0)}, kI32);
+  c.Done();
+}
+
+void Check(const ApplyTemperatureArgs& a) {
+  Checker c(a.kOp);
+  c.Is("x", a.x, {-1, -1}, kF32, Layout::strided);
+  c.Is("out", a.out, {Dim(a.x, 0), Dim(a.x, 1)}, kF32, Layout::strided);
+  c.Require(a.temperature > 0, "temperature is not above 0");
+  c.Done();
+}
+
+void Check(const ApplyTopKTopPArgs& a) {
+  Checker c(a.kOp);
+  c.Is("x", a.x, {-1, -1}, kF32, Layout::strided);
+  CheckVocabulary(c, a.x);
+  c.Require(a.top_k >= 0, "top_k is negative");
+  c.Require(a.top_p >= 0 && a.top_p <= 1, "top_p is not in 0..1");
+  c.Done();
+}
+
+void Check(const SoftmaxArgs& a) {
+  Checker c(a.kOp);
+  c.Is("x", a.x, {-1, -1}, kF32, Layout::strided);
+  c.Is("out", a.out, {Dim(a.x, 0), Dim(a.x, 1)}, kF32, Layout::strided);
+  CheckVocabulary(c, a.x);
+  c.Done();
+}
+
+void Check(const RandomSampleArgs& a) {
+  Checker c(a.kOp);
+  c.Is("x", a.x, {-1, -1}, kF32, Layout::strided);
+  c.Is("out", a.out, {Dim(a.x, 0)}, kI32);
+  CheckDraws(c, a.draws);
+  c.Require(a.blocks >= 0 && a.blocks <= kMaxSampleBlocks, "blocks is not in 0..1024");
+  c.Done();
+}
+
+void Check(const RejectionSampleArgs& a) {
+  Checker c(a.kOp);
+  const int64_t drafts = Dim(a.block, 0) - 1;
+  c.Is("block", a.block, {-1}, kI32);
+  c.Require(drafts >= 1, "a block has less than two rows");
+  c.Is("p", a.p, {drafts, -1}, kF32, Layout::strided);
+  c.Is("q", a.q, {drafts, -1});
+  c.Is("ids", a.ids, {drafts, Dim(a.q, 1)}, kI32);
+  c.Is("bonus", a.bonus, {1}, kI32);
+  c.Is("target", a.target, {drafts + 1}, kI32);
+  CheckDraws(c, a.draws);
+  c.Require(drafts < kMaxRows, "a block has more than 16 rows");
+  c.Require(Dim(a.q, 1) <= kMaxCandidates, "k is larger than 64");
   c.Done();
 }
 

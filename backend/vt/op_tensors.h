@@ -36,8 +36,14 @@ WARMLEG_VT_TENSORS(DFlashBlockAttn, &a.q, &a.k_block, &a.v_block, &a.k_ctx, &a.v
 WARMLEG_VT_TENSORS(TopKPairs, &a.x, &a.values, &a.ids)
 WARMLEG_VT_TENSORS(SelectorEdges, &a.values, &a.ids, &a.hidden, &a.predecessor, &a.successor, &a.anchor,
                    &a.edges)
-WARMLEG_VT_TENSORS(PathWalk, &a.edges, &a.ids, &a.drafted)
+WARMLEG_VT_TENSORS(PathWalk, &a.edges, &a.ids, &a.drafted, &a.q, &a.draws.seed, &a.draws.position)
 WARMLEG_VT_TENSORS(ArgMax, &a.x, &a.out)
+WARMLEG_VT_TENSORS(ApplyTemperature, &a.x, &a.out)
+WARMLEG_VT_TENSORS(ApplyTopKTopP, &a.x)
+WARMLEG_VT_TENSORS(Softmax, &a.x, &a.out)
+WARMLEG_VT_TENSORS(RandomSample, &a.x, &a.out, &a.draws.seed, &a.draws.position)
+WARMLEG_VT_TENSORS(RejectionSample, &a.block, &a.p, &a.q, &a.ids, &a.bonus, &a.target, &a.draws.seed,
+                   &a.draws.position)
 WARMLEG_VT_TENSORS(AcceptGreedy, &a.block, &a.target, &a.stop_ids, &a.limit, &a.position, &a.slot, &a.newest,
                    &a.result)
 #undef WARMLEG_VT_TENSORS

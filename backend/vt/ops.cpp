@@ -55,6 +55,13 @@ int64_t SelectorEdgesArgs::bytes() const {
 }
 int64_t PathWalkArgs::bytes() const { return edges.bytes() + ids.bytes() + drafted.bytes(); }
 int64_t ArgMaxArgs::bytes() const { return x.bytes() + out.bytes(); }
+int64_t ApplyTemperatureArgs::bytes() const { return x.bytes() + out.bytes(); }
+int64_t ApplyTopKTopPArgs::bytes() const { return 2 * x.bytes(); }
+int64_t SoftmaxArgs::bytes() const { return x.bytes() + out.bytes(); }
+int64_t RandomSampleArgs::bytes() const { return x.bytes() + out.bytes(); }
+int64_t RejectionSampleArgs::bytes() const {
+  return block.bytes() + p.bytes() / p.dim(0) + q.bytes() + ids.bytes() + target.bytes();
+}
 int64_t AcceptGreedyArgs::bytes() const { return block.bytes() + target.bytes() + result.bytes() + 16; }
 
 }  // namespace vt

@@ -42,6 +42,11 @@ namespace vt {
   X(SelectorEdges)        \
   X(PathWalk)             \
   X(ArgMax)               \
+  X(ApplyTemperature)     \
+  X(ApplyTopKTopP)        \
+  X(Softmax)              \
+  X(RandomSample)         \
+  X(RejectionSample)      \
   X(AcceptGreedy)
 
 enum class Op : uint8_t {
@@ -278,13 +283,25 @@ struct SelectorEdgesArgs {
   int64_t bytes() const;
 };
 
-// Greedy walk: at each row the best edge from the candidate chosen before (ties: lower rank, that is the
-// candidate earlier in ids); drafted[t] is its token.
+// Where the random numbers of a row come from: row r decides the token at position[0] + offset + r.
+struct Draws {
+  Tensor seed;      // [3] i32: low and high word of the seed, request (index of the prompt, 0 in generate)
+  Tensor position;  // [1] i32
+  int32_t offset = 0;
+};
+
+// The walk over the candidates; drafted[t] is the token chosen at row t.
+// Without q, greedy: the best edge from the candidate chosen before (ties: lower rank, that is the candidate
+// earlier in ids). With q, sampled: argmax(edge / temperature + gumbel), purpose draft, and q[t, :] is the
+// distribution it was drawn from: softmax(edge / temperature) over the k candidates.
 struct PathWalkArgs {
   static constexpr Op kOp = Op::PathWalk;
-  Tensor edges;    // [rows, k, k] f32
-  Tensor ids;      // [rows, k] i32
-  Tensor drafted;  // [rows] i32
+  Tensor edges;           // [rows, k, k] f32
+  Tensor ids;             // [rows, k] i32
+  Tensor drafted;         // [rows] i32
+  Tensor q;               // [rows, k] f32, or no data
+  Draws draws;            // with q
+  float temperature = 0;  // with q; > 0
   int64_t bytes() const;
 };
 
@@ -296,15 +313,75 @@ struct ArgMaxArgs {
   int64_t bytes() const;
 };
 
-// The end of a greedy round. accepted = how many drafts equal the target's argmax before the first that does
-// not; the new tokens are those drafts and the target's next token, cut at `limit` positions and then after
-// the first stop token.
+// out = x / temperature
+struct ApplyTemperatureArgs {
+  static constexpr Op kOp = Op::ApplyTemperature;
+  Tensor x;               // [rows, V] f32, rows strided
+  Tensor out;             // as x; may be x itself
+  float temperature = 1;  // > 0
+  int64_t bytes() const;
+};
+
+// x = -inf for every token that is not among the top_k best of its row (0: all), and of those beyond the
+// shortest prefix, best first, whose softmax mass reaches top_p (1: all). Ties: the lower index is better.
+// The best token stays. The arithmetic is sampler.h's.
+struct ApplyTopKTopPArgs {
+  static constexpr Op kOp = Op::ApplyTopKTopP;
+  Tensor x;  // [rows, V] f32, rows strided, in place
+  int64_t top_k = 0;
+  float top_p = 1;
+  int64_t bytes() const;
+};
+
+// out = softmax(x) over the last dimension, by the masses of sampler.h: the same bits on every device.
+struct SoftmaxArgs {
+  static constexpr Op kOp = Op::Softmax;
+  Tensor x;    // [rows, V] f32, rows strided
+  Tensor out;  // as x; may be x itself
+  int64_t bytes() const;
+};
+
+// Which half of a split RandomSample to run. Tests overlap the halves of several queues.
+enum class SamplePhase : uint8_t { both, partials, combine };
+
+// out[r] = argmax(x[r, :] + gumbel), purpose sample, ties to the lowest index. Split over blocks: the
+// partials phase writes the best (score, index) of each block to the queue's scratch, the combine phase takes
+// the best of those; no split changes the result. One block, and the cpu, do all in the combine phase.
+struct RandomSampleArgs {
+  static constexpr Op kOp = Op::RandomSample;
+  Tensor x;    // [rows, V] f32, rows strided: logits after temperature, top-k and top-p
+  Tensor out;  // [rows] i32
+  Draws draws;
+  int blocks = 0;  // of a row; 0: the kernel chooses
+  SamplePhase phase = SamplePhase::both;
+  int64_t bytes() const;
+};
+
+// What the target says to each draft of a sampled round, for AcceptGreedy: draft t survives with probability
+// min(1, p / q) (purpose accept); target[t] is then the draft itself. The first that does not is replaced by
+// a token drawn from the normalised positive part of p - q (purpose resample), never the draft; when all
+// survive, the last target is the bonus token. What follows a replaced draft is -1.
+struct RejectionSampleArgs {
+  static constexpr Op kOp = Op::RejectionSample;
+  Tensor block;   // [rows] i32: anchor, then the drafts; rows >= 2
+  Tensor p;       // [rows - 1, V] f32, rows strided: the target's distribution where each draft stands
+  Tensor q;       // [rows - 1, k] f32: what PathWalk drew the drafts from; 0 for every other token
+  Tensor ids;     // [rows - 1, k] i32: the candidates, no id twice in a row
+  Tensor bonus;   // [1] i32: the token drawn after the last draft
+  Tensor target;  // [rows] i32, out
+  Draws draws;
+  int64_t bytes() const;  // at the one row that a replacement reads
+};
+
+// The end of a round. accepted = how many drafts equal the target's choice before the first that does not;
+// the new tokens are those drafts and the target's next token, cut at `limit` positions and then after the
+// first stop token. Greedy: the choice is the argmax; sampled: RejectionSample's.
 //   position += emitted; slot = emitted - 1; newest = last new token
 //   result = [accepted, emitted, new tokens..., (rest untouched)]
 struct AcceptGreedyArgs {
   static constexpr Op kOp = Op::AcceptGreedy;
   Tensor block;     // [rows] i32: anchor, then the drafts
-  Tensor target;    // [rows] i32: the target's argmax of each row
+  Tensor target;    // [rows] i32: the target's choice of each row
   Tensor stop_ids;  // [n] i32, or no data
   Tensor limit;     // [1] i32: prompt + max_new_tokens; position + 1 < limit holds
   Tensor position;  // [1] i32, in place: position of the anchor

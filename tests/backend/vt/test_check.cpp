@@ -85,4 +85,38 @@ TEST(Check, ADraftBlockHasItsPagesAndItsRows) {
   EXPECT_EQ(Refusal(args), "op DFlashBlockAttn: window is negative");
 }
 
+TEST(Check, SamplingNeedsItsNumbers) {
+  const vt::Draws draws = {.seed = I({3}), .position = I({1})};
+  vt::RandomSampleArgs sample = {.x = T({2, 9}).Cols(0, 5), .out = I({2}), .draws = draws};
+  EXPECT_EQ(Refusal(sample), "");
+  sample.blocks = 2000;
+  EXPECT_EQ(Refusal(sample), "op RandomSample: blocks is not in 0..1024");
+  sample.draws = {};
+  EXPECT_EQ(Refusal(sample),
+            "op RandomSample: draws.seed has no data; draws.position has no data; blocks is not in 0..1024");
+  EXPECT_EQ(Refusal(vt::ApplyTemperatureArgs{.x = T({2, 5}), .out = T({2, 5}), .temperature = 0}),
+            "op ApplyTemperature: temperature is not above 0");
+  EXPECT_EQ(Refusal(vt::ApplyTopKTopPArgs{.x = T({2, 5}), .top_k = -1, .top_p = 1.5F}),
+            "op ApplyTopKTopP: top_k is negative; top_p is not in 0..1");
+  EXPECT_EQ(Refusal(vt::SoftmaxArgs{.x = T({1, 300000}), .out = T({1, 300000})}),
+            "op Softmax: a row is larger than 2^18");
+  vt::PathWalkArgs walk = {.edges = T({2, 4, 4}), .ids = I({2, 4}), .drafted = I({2})};
+  EXPECT_EQ(Refusal(walk), "") << "greedy";
+  walk.q = T({2, 4});
+  walk.draws = draws;
+  EXPECT_EQ(Refusal(walk), "op PathWalk: temperature is not above 0");
+  vt::RejectionSampleArgs reject = {.block = I({3}),
+                                    .p = T({2, 9}),
+                                    .q = T({2, 4}),
+                                    .ids = I({2, 4}),
+                                    .bonus = I({1}),
+                                    .target = I({3}),
+                                    .draws = draws};
+  EXPECT_EQ(Refusal(reject), "");
+  reject.p = T({3, 9});
+  EXPECT_EQ(Refusal(reject), "op RejectionSample: p is [3, 9] f32, expected [2, *] f32");
+  reject.block = I({1});
+  EXPECT_NE(Refusal(reject).find("a block has less than two rows"), std::string::npos);
+}
+
 }  // namespace
