@@ -1,8 +1,11 @@
 #include "backend/decode/chain.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "backend/vt/dispatch.h"
+#include "backend/vt/error.h"
 #include "backend/vt/made_up.h"
 
 namespace warmleg::decode {
@@ -42,7 +45,9 @@ Chain::Chain(const model::TargetWeights& target, const model::DraftWeights* draf
   mask_ids_ = pool_.New(DType::i32, {kMaxRows});
   taps_ = pool_.New(DType::f32, {kPrefillChunk, TapWidth(draft)});
   logits_ = pool_.New(DType::f32, {kMaxRows, target.config.vocab});
-  argmax_ = pool_.New(DType::i32, {kMaxRows});
+  choice_ = pool_.New(DType::i32, {kMaxRows});
+  seed_ = pool_.New(DType::i32, {3});
+  bonus_ = pool_.New(DType::i32, {1});
   const int64_t top = std::min<int64_t>(kFirstLogits, target.config.vocab);
   top_values_ = pool_.New(DType::f32, {1, top});
   top_ids_ = pool_.New(DType::i32, {1, top});
@@ -71,8 +76,18 @@ void Chain::SimulateAccepted(std::span<const int32_t> counts) {
   backend().CopyIn(*queue_, accepted_counts_.data, counts.data(), counts.size_bytes());
 }
 
-void Chain::Begin(int64_t limit, std::span<const int32_t> stop_ids) {
+void Chain::PrepareSampling() {
+  if (!sampling_.on()) return;
+  if (!scaled_) scaled_ = pool_.New(DType::f32, {kMaxRows, logits_.dim(1)});
+  const std::array<int32_t, 3> words = {static_cast<int32_t>(sampling_.seed & 0xffffffffU),
+                                        static_cast<int32_t>(sampling_.seed >> 32), sampling_.request};
+  backend().CopyIn(*queue_, seed_.data, words.data(), sizeof words);
+}
+
+void Chain::Begin(int64_t limit, std::span<const int32_t> stop_ids, const Sampling& sampling) {
   state_.Reset(*queue_);
+  sampling_ = sampling;
+  PrepareSampling();
   const auto value = static_cast<int32_t>(limit);
   backend().CopyIn(*queue_, limit_.data, &value, sizeof value);
   if (round_) backend().Fill(*queue_, round_.data, 0, sizeof(int32_t));
@@ -99,11 +114,25 @@ int32_t Chain::Prefill(std::span<const int32_t> prompt, vt::Precision precision,
     if (for_draft) draft_->Append(*queue_, *draft_state_, pass.taps, state_.position, precision);
   }
   SetPosition(static_cast<int64_t>(prompt.size()));
-  Run(*queue_, vt::ArgMaxArgs{logits_.Rows(0, 1), argmax_.Rows(0, 1)});
-  Run(*queue_, vt::CopyRowsArgs{argmax_.Rows(0, 1), Anchor()});
+  if (sampling_.on()) {
+    EnqueueScaled(1);
+    Run(*queue_, vt::RandomSampleArgs{scaled_.Rows(0, 1), choice_.Rows(0, 1), DrawsFrom(0)});
+  } else {
+    Run(*queue_, vt::ArgMaxArgs{logits_.Rows(0, 1), choice_.Rows(0, 1)});
+  }
+  Run(*queue_, vt::CopyRowsArgs{choice_.Rows(0, 1), Anchor()});
   int32_t token = 0;
   ReadBack(Anchor(), &token);
+  RequireToken(token);
   return token;
+}
+
+// A kernel cannot throw: a row with a NaN has the token -1.
+void Chain::RequireToken(int32_t token) const {
+  if (token >= 0) return;
+  throw vt::EnvironmentError(
+      fmt::format("op {}: a row of logits holds a NaN; the checkpoint or the device is broken",
+                  Name(sampling_.on() ? vt::Op::RandomSample : vt::Op::ArgMax)));
 }
 
 void Chain::FirstLogits(int k, std::vector<int32_t>* ids, std::vector<float>* values) {
@@ -117,14 +146,41 @@ void Chain::FirstLogits(int k, std::vector<int32_t>* ids, std::vector<float>* va
   values->resize(n);
 }
 
+void Chain::EnqueueScaled(int64_t rows) {
+  const Tensor scaled = scaled_.Rows(0, rows);
+  Run(*queue_,
+      vt::ApplyTemperatureArgs{logits_.Rows(0, rows), scaled, static_cast<float>(sampling_.temperature)});
+  if (!sampling_.filters()) return;
+  Run(*queue_, vt::ApplyTopKTopPArgs{scaled, sampling_.top_k, static_cast<float>(sampling_.top_p)});
+}
+
+void Chain::EnqueueChoice(int width) {
+  const Tensor choice = choice_.Rows(0, width);
+  if (!sampling_.on()) {
+    Run(*queue_, vt::ArgMaxArgs{logits_.Rows(0, width), choice});
+    return;
+  }
+  EnqueueScaled(width);
+  const int drafts = width - 1;
+  if (drafts == 0 || round_) {  // accepted counts that are made up need a token in every row
+    Run(*queue_, vt::RandomSampleArgs{scaled_.Rows(0, width), choice, DrawsFrom(1)});
+    return;
+  }
+  const Tensor p = scaled_.Rows(0, drafts);
+  Run(*queue_, vt::RandomSampleArgs{scaled_.Rows(drafts, 1), bonus_, DrawsFrom(width)});
+  Run(*queue_, vt::SoftmaxArgs{p, p});
+  Run(*queue_, vt::RejectionSampleArgs{block_ids_.Rows(0, width), p, draft_->q(drafts),
+                                       draft_->candidates(drafts), bonus_, choice, DrawsFrom(1)});
+}
+
 void Chain::EnqueuePlainStep() {
   model::Target::Pass pass;
   pass.ids = Anchor();
   pass.keep_rows = true;
   pass.logits = logits_.Rows(0, 1);
   target_.Forward(*queue_, state_, pass);
-  Run(*queue_, vt::ArgMaxArgs{pass.logits, argmax_.Rows(0, 1)});
-  Run(*queue_, vt::AcceptGreedyArgs{Anchor(), argmax_.Rows(0, 1),
+  EnqueueChoice(1);
+  Run(*queue_, vt::AcceptGreedyArgs{Anchor(), choice_.Rows(0, 1),
                                     stop_count_ > 0 ? stop_ids_.Rows(0, stop_count_) : Tensor{}, limit_,
                                     state_.position, state_.slot, Anchor(), result_});
 }
@@ -134,7 +190,10 @@ void Chain::EnqueueDraft(int width) {
   draft_->Block(*queue_, *draft_state_, mask_ids_.Rows(0, width), state_.position);
 }
 
-void Chain::EnqueueSelect(int width) { draft_->Select(*queue_, Anchor(), block_ids_.Rows(1, width - 1)); }
+void Chain::EnqueueSelect(int width) {
+  draft_->Select(*queue_, Anchor(), block_ids_.Rows(1, width - 1), static_cast<float>(sampling_.temperature),
+                 sampling_.on() ? DrawsFrom(1) : vt::Draws{});
+}
 
 void Chain::EnqueueVerify(int width) {
   model::Target::Pass pass;
@@ -144,14 +203,14 @@ void Chain::EnqueueVerify(int width) {
   pass.tap_layers = draft_->weights().config.tap_layers;
   pass.logits = logits_.Rows(0, width);
   target_.Forward(*queue_, state_, pass);
-  Run(*queue_, vt::ArgMaxArgs{pass.logits, argmax_.Rows(0, width)});
+  EnqueueChoice(width);
 }
 
 void Chain::EnqueueCommit(int width) {
   Run(*queue_, vt::CopyRowsArgs{state_.position, start_});
   if (round_)
-    vt::ForceAccept(*queue_, {accepted_counts_, round_, block_ids_.Rows(0, width), argmax_.Rows(0, width)});
-  Run(*queue_, vt::AcceptGreedyArgs{block_ids_.Rows(0, width), argmax_.Rows(0, width),
+    vt::ForceAccept(*queue_, {accepted_counts_, round_, block_ids_.Rows(0, width), choice_.Rows(0, width)});
+  Run(*queue_, vt::AcceptGreedyArgs{block_ids_.Rows(0, width), choice_.Rows(0, width),
                                     stop_count_ > 0 ? stop_ids_.Rows(0, stop_count_) : Tensor{}, limit_,
                                     state_.position, state_.slot, Anchor(), result_});
   // All rows: those of rejected drafts lie beyond the new position and are written again before they are
@@ -177,6 +236,7 @@ StepResult Chain::ReadResult(int width) {
   result.accepted = host[0];
   const auto tokens = host.begin() + 2;
   result.tokens.assign(tokens, tokens + host[1]);
+  for (const int32_t token : result.tokens) RequireToken(token);
   const auto drafts = host.begin() + 2 + kMaxRows + 1;  // behind the anchor
   result.drafted.assign(drafts, drafts + (width - 1));
   return result;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/decode/generation.h"
+#include "backend/decode/sampling.h"
 #include "backend/model/draft.h"
 #include "backend/model/target.h"
 
@@ -19,7 +20,7 @@ inline constexpr int64_t kPrefillChunk = 512;  // rows of one prefill pass: boun
 
 // What the host learns of a step.
 struct StepResult {
-  int accepted = 0;              // drafts that equal the target's argmax, before any cut
+  int accepted = 0;              // drafts that equal the target's choice, before any cut
   std::vector<int32_t> tokens;   // emitted
   std::vector<int32_t> drafted;  // width - 1 drafts that were verified
 };
@@ -43,8 +44,10 @@ class Chain {
   // the target says. Before the first step: a captured graph keeps how it was captured.
   void SimulateAccepted(std::span<const int32_t> counts);
 
-  // Resets every state and sets where the sequence ends: `limit` positions, or a stop token.
-  void Begin(int64_t limit, std::span<const int32_t> stop_ids);
+  // Resets every state and sets where the sequence ends (`limit` positions, or a stop token) and how tokens
+  // are chosen.
+  void Begin(int64_t limit, std::span<const int32_t> stop_ids, const Sampling& sampling = {});
+  const Sampling& sampling() const { return sampling_; }
   // All prompt tokens at once; with `for_draft` the draft's context too. The returned token is the first
   // anchor.
   int32_t Prefill(std::span<const int32_t> prompt, vt::Precision precision, bool for_draft);
@@ -61,7 +64,8 @@ class Chain {
   std::vector<int32_t> ReadDrafted(int width);
   void WriteDrafted(std::span<const int32_t> drafted);
 
-  // Waits for the step of `width` rows (1: plain); the one read-back of a round.
+  // Waits for the step of `width` rows (1: plain); the one read-back of a round. Throws EnvironmentError that
+  // names the op when a row of logits held a NaN, which leaves no token.
   StepResult ReadResult(int width);
   // Top-1 minus top-2 logit of the last plain step's row, or of the prefill's.
   float ReadMargin();
@@ -82,6 +86,12 @@ class Chain {
   vt::Tensor Anchor() const { return block_ids_.Rows(0, 1); }
   void SetPosition(int64_t position);
   void ReadBack(const vt::Tensor& t, void* host);
+  void PrepareSampling();
+  vt::Draws DrawsFrom(int32_t offset) const { return {seed_, state_.position, offset}; }
+  // The target's choice of each row of logits_ into choice_.
+  void EnqueueChoice(int width);
+  void EnqueueScaled(int64_t rows);
+  void RequireToken(int32_t token) const;
 
   std::unique_ptr<vt::Queue> queue_;
   model::Target target_;
@@ -92,11 +102,15 @@ class Chain {
   vt::Tensor prompt_ids_;  // [kPrefillChunk] i32
   vt::Tensor outcome_;  // [2 + 2 * kMaxRows] i32: result_ and block_ids_ side by side, read back in one copy
   vt::Tensor result_;   // [2 + kMaxRows] i32, of outcome_
-  vt::Tensor block_ids_;             // [kMaxRows] i32, of outcome_: anchor (the newest token), then drafts
-  vt::Tensor mask_ids_;              // [kMaxRows] i32: anchor, then mask tokens
-  vt::Tensor taps_;                  // [kPrefillChunk, tap_layers * hidden]
-  vt::Tensor logits_;                // [kMaxRows, vocab]
-  vt::Tensor argmax_;                // [kMaxRows] i32
+  vt::Tensor block_ids_;  // [kMaxRows] i32, of outcome_: anchor (the newest token), then drafts
+  vt::Tensor mask_ids_;   // [kMaxRows] i32: anchor, then mask tokens
+  vt::Tensor taps_;       // [kPrefillChunk, tap_layers * hidden]
+  vt::Tensor logits_;     // [kMaxRows, vocab]
+  vt::Tensor choice_;     // [kMaxRows] i32: the target's token of each row
+  vt::Tensor scaled_;     // [kMaxRows, vocab]: logits after temperature, top-k, top-p, then probabilities
+  vt::Tensor seed_;       // [3] i32, as Draws
+  vt::Tensor bonus_;      // [1] i32
+  Sampling sampling_;
   vt::Tensor top_values_, top_ids_;  // [1, 8]
   vt::Tensor limit_;                 // [1] i32
   vt::Tensor stop_ids_;              // [n] i32, of which the first stop_count_ count

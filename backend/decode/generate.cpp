@@ -7,6 +7,7 @@
 
 #include "backend/decode/chain.h"
 #include "backend/decode/steps.h"
+#include "backend/vt/check.h"
 #include "backend/vt/error.h"
 
 namespace warmleg::decode {
@@ -62,6 +63,27 @@ struct Session::Impl {
   void Count(const StepResult& step, int width, int64_t remaining, Generation& g) const;
 };
 
+namespace {
+
+void CheckSampling(const Sampling& s, int64_t vocab) {
+  const bool greedy = s.temperature == 0;
+  if (!greedy && !(s.temperature >= kMinTemperature && s.temperature <= kMaxTemperature)) {
+    throw vt::InputError(fmt::format("temperature is {}, it must be 0 (greedy) or in {}..{}", s.temperature,
+                                     kMinTemperature, kMaxTemperature));
+  }
+  if (s.top_k < 0) throw vt::InputError(fmt::format("top_k is {}, it must not be negative", s.top_k));
+  if (!(s.top_p >= 0 && s.top_p <= 1)) {
+    throw vt::InputError(fmt::format("top_p is {}, it must be in 0..1", s.top_p));
+  }
+  if (!greedy && vocab > vt::kMaxSampledVocabulary) {
+    throw vt::InputError(
+        fmt::format("the target's vocabulary of {} is too large for temperature {} (at most {})", vocab,
+                    s.temperature, vt::kMaxSampledVocabulary));
+  }
+}
+
+}  // namespace
+
 void CheckRequest(const model::TargetConfig& target, const model::DraftConfig* draft,
                   std::span<const int32_t> prompt, const Options& options) {
   const auto length = static_cast<int64_t>(prompt.size());
@@ -76,6 +98,7 @@ void CheckRequest(const model::TargetConfig& target, const model::DraftConfig* d
     throw vt::InputError(
         fmt::format("max_new_tokens is {}, it must not be negative", options.max_new_tokens));
   }
+  CheckSampling(options.sampling, target.vocab);
   const auto fits = [&](const char* whose, int64_t limit) {
     if (options.max_new_tokens <= limit - length) return;
     throw vt::InputError(
@@ -173,7 +196,8 @@ Generation Session::Impl::Generate(std::span<const int32_t> prompt, const Option
   Generation g;
   g.prompt_ids.assign(prompt.begin(), prompt.end());
   chain.Begin(length + options.max_new_tokens,
-              options.ignore_eos ? std::span<const int32_t>() : std::span(target.config.stop_ids));
+              options.ignore_eos ? std::span<const int32_t>() : std::span(target.config.stop_ids),
+              options.sampling);
   chain.backend().Synchronize(chain.queue());
 
   const Clock::time_point begin = Clock::now();

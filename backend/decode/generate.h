@@ -1,4 +1,4 @@
-// Plain greedy decoding and the DFlash2 round over one session.
+// Plain decoding and the DFlash2 round over one session, greedy or sampled.
 #pragma once
 
 #include <exception>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/decode/generation.h"
+#include "backend/decode/sampling.h"
 #include "backend/model/weights.h"
 
 namespace warmleg::decode {
@@ -17,8 +18,9 @@ struct Options {
   bool ignore_eos = false;  // stop tokens do not end the output
   int block_size = 0;       // rows of a verify block; 0: the draft's; 1: plain decoding
   vt::Precision precision = vt::Precision::exact;  // of the prefill
-  bool record_margins = false;                     // plain decoding: fill Generation::margins (costs time)
-  int first_logits = 0;  // how many of the best logits after the prompt to report, at most 8
+  Sampling sampling;
+  bool record_margins = false;  // plain decoding: fill Generation::margins (costs time)
+  int first_logits = 0;         // how many of the best logits after the prompt to report, at most 8
   // Replaces the drafted tokens of a round before they are verified (tests, forced accept patterns).
   std::function<void(int64_t round, std::span<int32_t> drafted)> redraft;
   // Polled between steps; true ends the generation early by throwing Interrupted.
@@ -32,7 +34,7 @@ class Chain;
 // Everything about a request that can be refused before weights are loaded; a Session refuses the same.
 // Throws vt::InputError: an empty prompt, an id outside the vocabulary, prompt + max_new_tokens beyond the
 // positions of the target (or of the draft, when there is one), a block size above the draft's or
-// vt::kMaxRows.
+// vt::kMaxRows, a temperature, top_k or top_p outside its range.
 void CheckRequest(const model::TargetConfig& target, const model::DraftConfig* draft,
                   std::span<const int32_t> prompt, const Options& options);
 

@@ -40,6 +40,7 @@ class Steps {
 
   Chain& chain_;
   std::map<std::pair<int, bool>, std::unique_ptr<vt::Graph>> graphs_;  // by width and whether it drafts
+  Sampling sampling_;                                                  // of the graphs
   std::string refusal_;
   bool mismatch_ = false;
 };

@@ -41,6 +41,7 @@ Draft::Draft(const DraftWeights& weights, const TargetWeights& target, int64_t m
   values_ = pool_.New(DType::f32, {drafts, c.selector_top_k});
   ids_ = pool_.New(DType::i32, {drafts, c.selector_top_k});
   edges_ = pool_.New(DType::f32, {drafts, c.selector_top_k, c.selector_top_k});
+  q_ = pool_.New(DType::f32, {drafts, c.selector_top_k});
   const auto queue = pool_.backend().CreateQueue();
   inv_freq_ = UploadInvFreq(*queue, pool_, c.rope_theta, c.head_dim);
   pool_.backend().Synchronize(*queue);
@@ -141,7 +142,8 @@ void Draft::Block(Queue& queue, const DraftState& state, const Tensor& ids, cons
   Run(queue, vt::RmsNormArgs{h, weights_.norm, normed_.Rows(0, rows), c.rms_eps});
 }
 
-void Draft::Select(Queue& queue, const Tensor& anchor, const Tensor& drafted) {
+void Draft::Select(Queue& queue, const Tensor& anchor, const Tensor& drafted, float temperature,
+                   const vt::Draws& draws) {
   const DraftConfig& c = weights_.config;
   const int64_t n = drafted.dim(0);
   const Tensor rows = normed_.Rows(1, n);  // row 0 is the anchor: nothing is drafted for it
@@ -155,7 +157,8 @@ void Draft::Select(Queue& queue, const Tensor& anchor, const Tensor& drafted) {
   Run(queue, vt::MatMulArgs{rows, weights_.selector_hidden, {}, hidden});
   Run(queue,
       vt::SelectorEdgesArgs{values, ids, hidden, weights_.predecessor, weights_.successor, anchor, edges});
-  Run(queue, vt::PathWalkArgs{edges, ids, drafted});
+  Run(queue,
+      vt::PathWalkArgs{edges, ids, drafted, temperature > 0 ? q_.Rows(0, n) : Tensor{}, draws, temperature});
 }
 
 uint64_t Draft::RoundBytes(int64_t context) const {

@@ -30,13 +30,15 @@ class Draft {
 
   // The block [anchor, mask, ...] at positions start[0] .. -> hidden rows, kept for Select. ids [rows] i32.
   void Block(vt::Queue& queue, const DraftState& state, const vt::Tensor& ids, const vt::Tensor& start);
-  // Candidates, edges and the greedy walk over rows 1.. of the last Block: drafted [rows - 1] i32. anchor [1]
-  // i32.
-  void Select(vt::Queue& queue, const vt::Tensor& anchor, const vt::Tensor& drafted);
+  // Candidates, edges and the walk over rows 1.. of the last Block: drafted [rows - 1] i32. anchor [1] i32.
+  // Greedy at temperature 0, else sampled with `draws`, and q() holds what was drawn from.
+  void Select(vt::Queue& queue, const vt::Tensor& anchor, const vt::Tensor& drafted, float temperature = 0,
+              const vt::Draws& draws = {});
 
   const DraftWeights& weights() const { return weights_; }
   // What the last Select saw, for tests and traces: [rows - 1, top_k].
   vt::Tensor candidates(int64_t drafted) const { return ids_.Rows(0, drafted); }
+  vt::Tensor q(int64_t drafted) const { return q_.Rows(0, drafted); }
   vt::Tensor edges(int64_t drafted) const { return edges_.Rows(0, drafted); }
   uint64_t RoundBytes(int64_t context) const;  // least bytes of Block + Select + Append of one block
 
@@ -52,10 +54,10 @@ class Draft {
   vt::TensorPool pool_;
   // block work, [kMaxRows, ...]
   vt::Tensor h_, x_, conv_, out_, delta_, qkv_, mixed_, gate_up_, act_, normed_;
-  vt::Tensor positions_;             // [max_rows] i32
-  vt::Tensor ctx_, ctx_kv_;          // [max_rows, hidden], [max_rows, 2 * kv_heads * head_dim]
-  vt::Tensor logits_, hidden_;       // [kMaxRows - 1, vocab], [kMaxRows - 1, rank]
-  vt::Tensor values_, ids_, edges_;  // [kMaxRows - 1, top_k (, top_k)]
+  vt::Tensor positions_;                 // [max_rows] i32
+  vt::Tensor ctx_, ctx_kv_;              // [max_rows, hidden], [max_rows, 2 * kv_heads * head_dim]
+  vt::Tensor logits_, hidden_;           // [kMaxRows - 1, vocab], [kMaxRows - 1, rank]
+  vt::Tensor values_, ids_, edges_, q_;  // [kMaxRows - 1, top_k (, top_k)]
   vt::Tensor inv_freq_;
 };
 
