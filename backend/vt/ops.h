@@ -299,8 +299,8 @@ struct PathWalkArgs {
   Tensor edges;           // [rows, k, k] f32
   Tensor ids;             // [rows, k] i32
   Tensor drafted;         // [rows] i32
-  Tensor q;               // [rows, k] f32, or no data
-  Draws draws;            // with q
+  Tensor q = {};          // [rows, k] f32, or no data
+  Draws draws = {};       // with q
   float temperature = 0;  // with q; > 0
   int64_t bytes() const;
 };
