@@ -113,6 +113,22 @@ void MakePrompts(Plan& plan, const std::vector<int64_t>& lengths, int64_t vocab)
   }
 }
 
+// Made-up weights lie on no disk, so that nothing else says early that a device has no room for them.
+void CheckFits(const Plan& plan, const Checked& models, const std::vector<vt::DeviceInfo>& devices) {
+  if (!plan.random_weights) return;
+  uint64_t bytes = 0;
+  for (const auto& items : {model::SizedItems(models.target.plan, models.target.match),
+                            model::SizedItems(models.draft.plan, models.draft.match)})
+    for (const model::SizedItem& item : items) bytes += item.bytes();
+  for (const vt::DeviceInfo& info : devices)
+    if (info.device == plan.device && info.memory_bytes > 0 && bytes > info.memory_bytes)
+      throw vt::EnvironmentError(fmt::format(
+          "made-up weights of {:.1f} GB do not fit into the {:.1f} GB of {}; name another device with "
+          "--set device=",
+          static_cast<double>(bytes) / 1e9, static_cast<double>(info.memory_bytes) / 1e9,
+          vt::ToString(plan.device)));
+}
+
 // What steps and rounds must move at the least, for every prompt length.
 void CountBytes(Plan& plan, const Checked& models) {
   const auto& target = models.target.weights.config;
@@ -189,6 +205,7 @@ Plan MakePlan(const scenario::Scenario& scenario) {
   const std::vector<int64_t> lengths = AddPrompts(scenario, plan);
   const Checked models = CheckModels(plan);
   MakePrompts(plan, lengths, models.target.weights.config.vocab);
+  CheckFits(plan, models, devices);
   CheckRequests(plan, models);
   CountBytes(plan, models);
   return plan;

@@ -1,8 +1,9 @@
 """`warmleg run` with made-up weights and accepted counts: what the file says, and what it is never compared with."""
 
 import json
+import os
 
-from program import ProgramTest, main
+from program import ROOT, ProgramTest, main
 
 MADE_UP = ["--set", "weights=random", "--set", "simulate.committed_per_round=3.4", "--set",
            "generation.max_new_tokens=120", "--set", "allow_degenerate=false"]
@@ -80,6 +81,23 @@ class Shape(ProgramTest):
         other = hashes(4)
         self.assertNotEqual(other[0], first[0])
         self.assertNotEqual(other[1], first[1])
+
+    def test_weights_that_do_not_fit_are_refused_before_anything_is_made(self):
+        for part in ("target", "draft"):
+            with open(f"{ROOT}/scenarios/checkpoints/tiny-code/{part}/config.json", encoding="utf-8") as f:
+                config = json.load(f)
+            for holder in (config, config.get("text_config", {})):
+                for key, value in (("hidden_size", 1 << 20), ("vocab_size", 1 << 24)):  # 35 TB of embedding
+                    if key in holder:
+                        holder[key] = value
+            os.mkdir(f"{self.folder.name}/{part}")
+            with open(f"{self.folder.name}/{part}/config.json", "w", encoding="utf-8") as f:
+                json.dump(config, f)
+        done = self.run_small(*MADE_UP, *self.prompts({"id": "a", "length": 4}), "--set",
+                              f"target={self.folder.name}/target", "--set", f"draft={self.folder.name}/draft")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("do not fit", done.stderr)
+        self.assertNotIn("loaded in", done.stderr)
 
     def test_refused(self):
         text = self.prompts({"id": "a", "text": "x"})
