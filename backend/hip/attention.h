@@ -10,6 +10,7 @@ struct Queries {
   float* out;  // [rows, nq, d]
   int rows, nq, d, group;
   float scale;
+  bool aligned;  // queries, keys and values may be read 16 bytes at a time
   // partials of (tile, row, head): [tiles, rows * nq] and [tiles, rows * nq, d]
   float *max, *sum, *values;
 };

@@ -1,9 +1,12 @@
 // Attention over the cache and DFlashBlockAttn: softmax(q K^T * scale) V for grouped query heads.
 // Decomposition: keys are cut into tiles of kTile at fixed positions; a block takes one tile for kQueries
 // (row, head) pairs of one KV head and leaves (max, sum, weighted values) in scratch; a second kernel adds
-// the tiles in ascending order. Within a tile a thread owns the score of one key with some of the queries,
-// then one column of the values. More than kMaxRows rows go through attention_tiled.hip.
-// Bytes: each visible key and value once for kQueries queries. Bound: memory at long context, latency else.
+// the tiles in a fixed order. Within a tile a thread owns the score of one key with some of the queries,
+// then one column of the values; what comes next is on its way meanwhile. More than kMaxRows rows go through
+// attention_tiled.hip. Bytes: each visible key and value once for kQueries queries. Bound: memory at long
+// context, latency else.
+#include <initializer_list>
+
 #include "backend/hip/attention.h"
 #include "backend/vt/check.h"
 #include "backend/vt/scratch.h"
@@ -17,197 +20,300 @@ constexpr int kTile = 64;           // keys
 constexpr int kDepth = 64;          // of a key, staged at a time
 constexpr int kPitch = kDepth + 4;  // 16-byte aligned, no two lanes of a load on one bank
 constexpr int kKeyGroups = kBlock / kTile;
+constexpr int kAhead = 4;       // values of a thread on the way
+constexpr int kTilesAhead = 8;  // tiles of a combining thread on the way
+constexpr int kJoined = 4;      // queries whose parts are added at a time
+constexpr int kSpan = 64;       // columns of a combining block
+constexpr int kSpanParts = kBlock / kSpan;
 
 template <int kQueries>
-struct Shared {
-  float keys[kTile * kPitch];  // later the parts of the values
+struct alignas(16) Shared {
+  static constexpr int kRow = kQueries + 4;  // scores of a key
+  float keys[kTile * kPitch];                // later the parts of the values
   float q[kQueries * kPitch];
-  float scores[kTile * kQueries];  // [key][query]
-  float max[kQueries], sum[kQueries], shrink[kQueries];
+  float scores[kTile * kRow];
+  float max[kQueries], sum[kQueries];
+  int64_t query[kQueries];  // offset in q, -1: none
+  int row[kQueries], pair[kQueries];
 };
 
-// scores[key][query] = q . k * scale of the tile at j0, or -inf where the key is not seen.
+// Values c .. c + 3 of a vector of d; past its end some value of it.
+__device__ Vec<float, 4> LoadQuartet(const float* from, int c, int d, bool aligned) {
+  if (aligned) return *reinterpret_cast<const Vec<float, 4>*>(from + (c < d ? c : 0));
+  const int last = d - 1;
+  return {{from[c < last ? c : last], from[c + 1 < last ? c + 1 : last], from[c + 2 < last ? c + 2 : last],
+           from[c + 3 < last ? c + 3 : last]}};
+}
+
+// A thread's part of kDepth values of the tile's keys and of the block's queries, on its way to shared
+// memory. A key past `end` is another one, whose score is not used.
+template <int kQueries>
+struct Slice {
+  static constexpr int kRow = kDepth / 4;
+  static constexpr int kKeys = kTile * kRow / kBlock;
+  Vec<float, 4> key[kKeys], query;
+
+  template <class KeysT>
+  __device__ void Fetch(const Queries& a, const KeysT& keys, const Shared<kQueries>& s, int j0, int end,
+                        int d0) {
+    const int c = d0 + Thread() % kRow * 4;
+    WARMLEG_UNROLL
+    for (int u = 0; u < kKeys; ++u) {
+      const int j = j0 + (u * kBlock + Thread()) / kRow;
+      key[u] = LoadQuartet(keys.Key(j < end ? j : end - 1), c, a.d, a.aligned);
+    }
+    query = {};
+    if (Thread() >= kQueries * kRow) return;
+    const int64_t from = s.query[Thread() / kRow];
+    if (from >= 0) query = LoadQuartet(a.q.data + from, c, a.d, a.aligned);
+  }
+  // The queries are 0 past d.
+  __device__ void Put(int d, int d0, Shared<kQueries>& s) const {
+    const int c = Thread() % kRow * 4;
+    WARMLEG_UNROLL
+    for (int u = 0; u < kKeys; ++u) {
+      const int j = (u * kBlock + Thread()) / kRow;
+      *reinterpret_cast<Vec<float, 4>*>(s.keys + j * kPitch + c) = key[u];
+    }
+    if (Thread() >= kQueries * kRow) return;
+    float* to = s.q + Thread() / kRow * kPitch + c;
+    WARMLEG_UNROLL
+    for (int e = 0; e < 4; ++e) to[e] = d0 + c + e < d ? query.at[e] : 0;
+  }
+};
+
+// q . k * scale of the tile at j0, or -inf where the key is not seen.
 template <int kQueries, class KeysT>
-__device__ void Scores(const Queries& a, const KeysT& keys, int g0, int j0, int end, Shared<kQueries>& s) {
+__device__ void Scores(const Queries& a, const KeysT& keys, int j0, int end, Shared<kQueries>& s) {
   constexpr int kMine = kQueries / kKeyGroups;
   const int key = Thread() % kTile;
   const int first = Thread() / kTile * kMine;
-  float sum[kMine] = {};
+  Vec<float, kMine> sum = {};
+  Slice<kQueries> next;
+  next.Fetch(a, keys, s, j0, end, 0);
   for (int d0 = 0; d0 < a.d; d0 += kDepth) {
-    const int depth = a.d - d0 < kDepth ? a.d - d0 : kDepth;
     BlockSync();
-    for (int i = Thread(); i < kTile * kDepth; i += kBlock) {
-      const int j = i / kDepth;
-      const int c = i % kDepth;
-      s.keys[j * kPitch + c] = j0 + j < end && c < depth ? keys.Key(j0 + j)[d0 + c] : 0;
-    }
-    for (int i = Thread(); i < kQueries * kDepth; i += kBlock) {
-      const Pair pair = PairAt(a, g0 + i / kDepth, BlockZ());
-      const int c = i % kDepth;
-      s.q[i / kDepth * kPitch + c] = pair.row < a.rows && c < depth ? a.q.At(pair.row, pair.head)[d0 + c] : 0;
-    }
+    next.Put(a.d, d0, s);
     BlockSync();
+    if (d0 + kDepth < a.d) next.Fetch(a, keys, s, j0, end, d0 + kDepth);
+    WARMLEG_UNROLL
     for (int c = 0; c < kDepth; c += 4) {
       const auto k = *reinterpret_cast<const Vec<float, 4>*>(s.keys + key * kPitch + c);
       WARMLEG_UNROLL
       for (int m = 0; m < kMine; ++m) {
         const auto q = *reinterpret_cast<const Vec<float, 4>*>(s.q + (first + m) * kPitch + c);
         WARMLEG_UNROLL
-        for (int e = 0; e < 4; ++e) sum[m] = fmaf(q.at[e], k.at[e], sum[m]);
+        for (int e = 0; e < 4; ++e) sum.at[m] = fmaf(q.at[e], k.at[e], sum.at[m]);
       }
     }
   }
   WARMLEG_UNROLL
   for (int m = 0; m < kMine; ++m) {
-    const int row = (g0 + first + m) / a.group;
+    const int row = s.row[first + m];
     const bool seen = row < a.rows && j0 + key < end && keys.Visible(row, j0 + key);
-    s.scores[key * kQueries + first + m] = seen ? sum[m] * a.scale : -Infinity();
+    sum.at[m] = seen ? sum.at[m] * a.scale : -Infinity();
   }
+  *reinterpret_cast<Vec<float, kMine>*>(s.scores + key * Shared<kQueries>::kRow + first) = sum;
   BlockSync();
 }
 
-// Scores to weights under the running maximum; a wave owns a query.
+// Scores to weights under the tile's maximum; a wave owns a query.
 template <int kWave, int kQueries>
 __device__ void Weights(Shared<kQueries>& s) {
   const int lane = LaneId<kWave>();
   for (int query = Thread() / kWave; query < kQueries; query += kBlock / kWave) {
-    float mine = -Infinity();
-    for (int j = lane; j < kTile; j += kWave) mine = fmaxf(mine, s.scores[j * kQueries + query]);
-    const float before = s.max[query];
-    const float max = fmaxf(before, WaveMax<kWave>(mine));
+    float* scores = s.scores + query;
+    float max = -Infinity();
+    for (int j = lane; j < kTile; j += kWave) max = fmaxf(max, scores[j * Shared<kQueries>::kRow]);
+    max = WaveMax<kWave>(max);
     float sum = 0;
     for (int j = lane; j < kTile; j += kWave) {
-      float& score = s.scores[j * kQueries + query];
+      float& score = scores[j * Shared<kQueries>::kRow];
       score = max == -Infinity() ? 0 : expf(score - max);
       sum += score;
     }
     sum = WaveSum<kWave>(sum);
-    if (lane == 0) {
-      const float shrink = before == -Infinity() ? 0 : expf(before - max);
-      s.max[query] = max;
-      s.sum[query] = s.sum[query] * shrink + sum;
-      s.shrink[query] = shrink;
-    }
+    if (lane != 0) continue;
+    s.max[query] = max;
+    s.sum[query] = sum;
   }
   BlockSync();
 }
 
-// Adds the tile's weighted values to `acc`: column c of keys `part`, part + parts, ...; none before `first`
-// is read, since its page may be gone.
-template <int kQueries, int kColumns, class KeysT>
-__device__ void AddValues(const Queries& a, const KeysT& keys, int first, int j0, int end, int c, int width,
-                          int part, int parts, const Shared<kQueries>& s, float (&acc)[kColumns][kQueries]) {
-  WARMLEG_UNROLL
-  for (int u = 0; u < kColumns; ++u) {
-    WARMLEG_UNROLL
-    for (int m = 0; m < kQueries; ++m) acc[u][m] *= s.shrink[m];
+// Which values a thread takes: columns column .. column + 3 of keys part, part + parts, ... of the tile.
+struct Columns {
+  int column, part, parts, width;
+
+  __device__ explicit Columns(int d) : width(kBlock) {
+    while (width > 8 && width / 2 * 4 >= d) width /= 2;
+    parts = kBlock / width;
+    part = Thread() / width;
+    column = Thread() % width * 4;
   }
-  constexpr int kAhead = 8;  // loads in flight
-  for (int j = part; j < kTile && j0 + j < end; j += parts * kAhead) {
-    float value[kColumns][kAhead];
+};
+
+// Keys j, j + parts, ... of the tile: their values on the way. Keys outside first .. end - 1 are not read,
+// since their page may be gone; their weights are 0.
+struct Values {
+  Vec<float, 4> at[kAhead];
+
+  template <class KeysT>
+  __device__ void Fetch(const Queries& a, const KeysT& keys, const Columns& mine, int first, int j, int end) {
     WARMLEG_UNROLL
     for (int e = 0; e < kAhead; ++e) {
-      const int at = j0 + j + e * parts;
-      WARMLEG_UNROLL
-      for (int u = 0; u < kColumns; ++u) {
-        value[u][e] = at >= first && at < end && j + e * parts < kTile && c + u * width < a.d
-                          ? keys.Value(at)[c + u * width]
-                          : 0;
-      }
+      int key = j + e * mine.parts;
+      key = key < end ? key : end - 1;
+      at[e] = LoadQuartet(keys.Value(key < first ? first : key), mine.column, a.d, a.aligned);
     }
+  }
+};
+
+// acc += weights of keys j, j + parts, ... of the tile times their values.
+template <int kQueries>
+__device__ void AddValues(const Shared<kQueries>& s, const Values& values, int j, int parts,
+                          float (&acc)[kQueries][4]) {
+  WARMLEG_UNROLL
+  for (int e = 0; e < kAhead; ++e) {
+    if (j + e * parts >= kTile) break;
+    const float* weights = s.scores + (j + e * parts) * Shared<kQueries>::kRow;
     WARMLEG_UNROLL
-    for (int e = 0; e < kAhead; ++e) {
-      if (j + e * parts >= kTile) continue;
+    for (int m = 0; m < kQueries; m += 4) {
+      const auto weight = *reinterpret_cast<const Vec<float, 4>*>(weights + m);
       WARMLEG_UNROLL
-      for (int m = 0; m < kQueries; ++m) {
-        const float weight = s.scores[(j + e * parts) * kQueries + m];
+      for (int i = 0; i < 4; ++i) {
         WARMLEG_UNROLL
-        for (int u = 0; u < kColumns; ++u) acc[u][m] = fmaf(weight, value[u][e], acc[u][m]);
+        for (int u = 0; u < 4; ++u) acc[m + i][u] = fmaf(weight.at[i], values.at[e].at[u], acc[m + i][u]);
       }
     }
   }
 }
 
 // Joins the parts of each column in order and writes the tile's partials.
-template <int kQueries, int kColumns>
-__device__ void Finish(const Queries& a, int g0, int tile, int c, int width, int part, int parts,
-                       Shared<kQueries>& s, const float (&acc)[kColumns][kQueries]) {
-  const int64_t pairs = static_cast<int64_t>(a.rows) * a.nq;
+template <int kQueries>
+__device__ void Finish(const Queries& a, const Columns& mine, int tile, Shared<kQueries>& s,
+                       const float (&acc)[kQueries][4]) {
+  const int64_t before = static_cast<int64_t>(tile) * a.rows * a.nq;
+  if (Thread() < kQueries && s.query[Thread()] >= 0) {
+    a.max[before + s.pair[Thread()]] = s.max[Thread()];
+    a.sum[before + s.pair[Thread()]] = s.sum[Thread()];
+  }
   WARMLEG_UNROLL
-  for (int u = 0; u < kColumns; ++u) {
+  for (int m0 = 0; m0 < kQueries; m0 += kJoined) {
     BlockSync();
     WARMLEG_UNROLL
-    for (int m = 0; m < kQueries; ++m) s.keys[m * kBlock + Thread()] = acc[u][m];
+    for (int m = 0; m < kJoined; ++m) {
+      *reinterpret_cast<Vec<float, 4>*>(s.keys + (m * kBlock + Thread()) * 4) = {
+          {acc[m0 + m][0], acc[m0 + m][1], acc[m0 + m][2], acc[m0 + m][3]}};
+    }
     BlockSync();
-    const int column = c + u * width;
-    for (int m = part; m < kQueries; m += parts) {
-      const Pair pair = PairAt(a, g0 + m, BlockZ());
-      if (pair.row >= a.rows || column >= a.d) continue;
-      float total = s.keys[m * kBlock + c];
-      for (int p = 1; p < parts; ++p) total += s.keys[m * kBlock + p * width + c];
-      const int64_t at = static_cast<int64_t>(pair.row) * a.nq + pair.head;
-      a.values[(tile * pairs + at) * a.d + column] = total;
-      if (column == 0) {
-        a.max[tile * pairs + at] = s.max[m];
-        a.sum[tile * pairs + at] = s.sum[m];
+    // part p takes the queries p, p + parts, ... of these
+    for (int m = mine.part; m < kJoined; m += mine.parts) {
+      if (s.query[m0 + m] < 0) continue;
+      const float* from = s.keys + m * kBlock * 4 + mine.column;
+      float total[4];
+      WARMLEG_UNROLL
+      for (int u = 0; u < 4; ++u) total[u] = from[u];
+      for (int p = 1; p < mine.parts; ++p) {
+        WARMLEG_UNROLL
+        for (int u = 0; u < 4; ++u) total[u] += from[p * mine.width * 4 + u];
+      }
+      float* to = a.values + (before + s.pair[m0 + m]) * a.d + mine.column;
+      WARMLEG_UNROLL
+      for (int u = 0; u < 4; ++u) {
+        if (mine.column + u < a.d) to[u] = total[u];
       }
     }
   }
 }
 
-template <int kWave, int kQueries, int kColumns, class KeysT>
-__global__ void WARMLEG_BOUNDS(kBlock, kQueries == 8 ? KeysT::kLeastBlocks : 0)
-    AttendKernel(Queries a, KeysT keys_of_all) {
+template <int kWave, int kQueries, class KeysT>
+__global__ void WARMLEG_BOUNDS(kBlock, kQueries == 8 ? 3 : 2) AttendKernel(Queries a, KeysT keys_of_all) {
   WARMLEG_WAVE_KERNEL(kWave);
+  StartInOrder();
   WARMLEG_SHARED(Shared<kQueries>, s, [1]);
   const KeysT keys = keys_of_all.Head(BlockZ());
   const int g0 = BlockY() * kQueries;
   const int last = (g0 + kQueries - 1) / a.group;
   const int end = keys.End(last < a.rows ? last : a.rows - 1);
   // tiles count from the first one that any row of the call sees
-  const int tile = keys.Begin(0) / kTile + BlockX();
-  if (tile * kTile >= end) return;
+  const int j0 = (keys.Begin(0) / kTile + BlockX()) * kTile;
+  if (j0 >= end) return;
   if (Thread() < kQueries) {
-    s[0].max[Thread()] = -Infinity();
-    s[0].sum[Thread()] = 0;
+    const Pair pair = PairAt(a, g0 + Thread(), BlockZ());
+    s[0].query[Thread()] = pair.row < a.rows ? pair.row * a.q.row + pair.head * a.q.head : -1;
+    s[0].row[Thread()] = pair.row;
+    s[0].pair[Thread()] = pair.row * a.nq + pair.head;
   }
-  int width = kBlock;  // threads over the columns of the values; the others take other keys
-  while (width > 32 && width / 2 >= a.d) width /= 2;
-  const int parts = kBlock / width;
-  const int c = Thread() % width;
-  const int part = Thread() / width;
-  float acc[kColumns][kQueries] = {};
-  Scores(a, keys, g0, tile * kTile, end, s[0]);
+  const Columns mine(a.d);
+  const int first = keys.Begin(g0 / a.group);
+  Values next;
+  next.Fetch(a, keys, mine, first, j0 + mine.part, end);
+  BlockSync();
+  Scores(a, keys, j0, end, s[0]);
   Weights<kWave>(s[0]);
-  AddValues(a, keys, keys.Begin(g0 / a.group), tile * kTile, end, c, width, part, parts, s[0], acc);
-  Finish<kQueries, kColumns>(a, g0, BlockX(), c, width, part, parts, s[0], acc);
+  float acc[kQueries][4] = {};
+  for (int j = mine.part; j < kTile && j0 + j < end; j += mine.parts * kAhead) {
+    const Values now = next;
+    next.Fetch(a, keys, mine, first, j0 + j + mine.parts * kAhead, end);
+    AddValues(s[0], now, j, mine.parts, acc);
+  }
+  Finish(a, mine, BlockX(), s[0], acc);
 }
 
-// out = sum of the tiles that the row sees, in ascending order, under their common maximum.
-template <class KeysT>
-__global__ void CombineKernel(Queries a, KeysT keys) {
+// out = sum of the tiles that the row sees, under their common maximum: kSpanParts runs of every
+// kSpanParts-th tile, then the runs.
+template <int kWave, class KeysT>
+__global__ void __launch_bounds__(kBlock) CombineKernel(Queries a, KeysT keys) {
+  WARMLEG_WAVE_KERNEL(kWave);
+  StartInOrder();
+  WARMLEG_SHARED(float, partial, [kBlock / kWave]);
+  WARMLEG_SHARED(float, sums, [2][kSpanParts][kSpan]);
   const int row = BlockX() / a.nq;
   const int64_t pairs = static_cast<int64_t>(a.rows) * a.nq;
   const int64_t at = BlockX();
   const int base = keys.Begin(0) / kTile;
-  const int begin = keys.Begin(row) / kTile - base;
-  const int end = DivUp(keys.End(row), kTile) - base;
+  const int begin = keys.Begin(row) / kTile;
+  const int end = DivUp(keys.End(row), kTile);
   float max = -Infinity();
-  for (int t = begin; t < end; ++t) max = fmaxf(max, a.max[t * pairs + at]);
-  for (int c = Thread(); c < a.d; c += Threads()) {
-    float sum = 0;
-    float total = 0;
-    for (int t = begin; t < end; ++t) {
-      const float of_tile = a.max[t * pairs + at];
-      const float shrink = of_tile == -Infinity() ? 0 : expf(of_tile - max);
-      sum += shrink * a.sum[t * pairs + at];
-      total += shrink * a.values[(t * pairs + at) * a.d + c];
+  for (int t = begin + Thread(); t < end; t += kBlock) max = fmaxf(max, a.max[(t - base) * pairs + at]);
+  max = BlockMax<kWave>(max, partial);
+  const int run = Thread() / kSpan;
+  const int column = BlockY() * kSpan + Thread() % kSpan;
+  const int c = column < a.d ? column : a.d - 1;
+  float sum = 0;
+  float total = 0;
+  for (int t = begin + (run + kSpanParts - begin % kSpanParts) % kSpanParts; t < end;
+       t += kSpanParts * kTilesAhead) {
+    float of_tile[kTilesAhead];
+    float of_sum[kTilesAhead];
+    float of_value[kTilesAhead];
+    WARMLEG_UNROLL
+    for (int e = 0; e < kTilesAhead; ++e) {
+      const int tile = t + e * kSpanParts;
+      const int64_t i = (tile - base) * pairs + at;
+      of_tile[e] = tile < end ? a.max[i] : -Infinity();
+      of_sum[e] = tile < end ? a.sum[i] : 0;
+      of_value[e] = tile < end ? a.values[i * a.d + c] : 0;
     }
-    a.out[at * a.d + c] = total / sum;
+    WARMLEG_UNROLL
+    for (int e = 0; e < kTilesAhead; ++e) {
+      const float shrink = of_tile[e] == -Infinity() ? 0 : expf(of_tile[e] - max);
+      sum += shrink * of_sum[e];
+      total += shrink * of_value[e];
+    }
   }
+  sums[0][run][Thread() % kSpan] = sum;
+  sums[1][run][Thread() % kSpan] = total;
+  BlockSync();
+  if (run != 0 || column >= a.d) return;
+  for (int i = 1; i < kSpanParts; ++i) {
+    sum += sums[0][i][Thread()];
+    total += sums[1][i][Thread()];
+  }
+  a.out[at * a.d + column] = total / sum;
 }
 
-template <int kQueries, int kColumns, class KeysT>
+template <int kQueries, class KeysT>
 void RunAttend(Queue& queue, Queries a, const KeysT& keys, int max_tiles, const char* purpose) {
   const int64_t pairs = static_cast<int64_t>(a.rows) * a.nq;
   const int chunks = DivUp(a.rows * a.group, kQueries);
@@ -215,17 +321,27 @@ void RunAttend(Queue& queue, Queries a, const KeysT& keys, int max_tiles, const 
   a.max = a.values + max_tiles * pairs * a.d;
   a.sum = a.max + max_tiles * pairs;
   WithWave(queue, [&](auto wave) {
-    launch(AttendKernel<wave(), kQueries, kColumns, KeysT>, Blocks(max_tiles, chunks, a.nq / a.group), kBlock,
-           0, queue, a, keys);
+    launch_early(AttendKernel<wave(), kQueries, KeysT>, Blocks(max_tiles, chunks, a.nq / a.group), kBlock, 0,
+                 queue, a, keys);
   });
-  launch(CombineKernel<KeysT>, pairs, a.d <= 64 ? 64 : 128, 0, queue, a, keys);
+  WithWave(queue, [&](auto wave) {
+    launch_early(CombineKernel<wave(), KeysT>, Blocks(pairs, DivUp(a.d, kSpan)), kBlock, 0, queue, a, keys);
+  });
 }
 
 template <class KeysT>
 void Dispatch(Queue& queue, const Queries& a, const KeysT& keys, int max_tiles, const char* purpose) {
-  if (a.d > kBlock) return RunAttend<8, 2>(queue, a, keys, max_tiles, purpose);
-  if (a.rows * a.group <= 8) return RunAttend<8, 1>(queue, a, keys, max_tiles, purpose);
-  RunAttend<16, 1>(queue, a, keys, max_tiles, purpose);
+  if (a.rows * a.group <= 8) return RunAttend<8>(queue, a, keys, max_tiles, purpose);
+  RunAttend<16>(queue, a, keys, max_tiles, purpose);
+}
+
+// Whether every vector of the views may be read 16 bytes at a time.
+bool Aligned(std::initializer_list<HeadView<float>> views, int d) {
+  bool aligned = d % 4 == 0;
+  for (const HeadView<float>& v : views) {
+    aligned = aligned && v.row % 4 == 0 && v.head % 4 == 0 && reinterpret_cast<uintptr_t>(v.data) % 16 == 0;
+  }
+  return aligned;
 }
 
 Queries QueriesOf(const Tensor& q, const Tensor& out, int64_t kv_heads, float scale) {
@@ -236,6 +352,7 @@ Queries QueriesOf(const Tensor& q, const Tensor& out, int64_t kv_heads, float sc
           .d = static_cast<int>(q.dim(2)),
           .group = static_cast<int>(q.dim(1) / kv_heads),
           .scale = scale,
+          .aligned = false,
           .max = nullptr,
           .sum = nullptr,
           .values = nullptr};
@@ -250,7 +367,8 @@ void Attention(Queue& queue, const AttentionArgs& args) {
                           .head = args.k.step(1),
                           .capacity = static_cast<int>(args.k.dim(0)),
                           .positions = args.positions.as<const int32_t>()};
-  const Queries queries = QueriesOf(args.q, args.out, args.k.dim(1), args.scale);
+  Queries queries = QueriesOf(args.q, args.out, args.k.dim(1), args.scale);
+  queries.aligned = Aligned({queries.q, ViewOf(args.k), ViewOf(args.v)}, queries.d);
   if (queries.rows > kMaxRows) return AttentionTiled(queue, queries, keys);
   Dispatch(queue, queries, keys, DivUp(keys.capacity, kTile), "Attention.partials");
 }
@@ -274,8 +392,10 @@ void DFlashBlockAttn(Queue& queue, const DFlashBlockAttnArgs& args) {
       .causal = args.causal};
   const int most = keys.capacity + keys.rows;
   const int seen = args.window > 0 && args.window + keys.rows < most ? args.window + keys.rows : most;
-  Dispatch(queue, QueriesOf(args.q, args.out, args.k_block.dim(1), args.scale), keys, DivUp(seen, kTile) + 1,
-           "DFlashBlockAttn.partials");
+  Queries queries = QueriesOf(args.q, args.out, args.k_block.dim(1), args.scale);
+  queries.aligned =
+      Aligned({queries.q, ViewOf(args.k_ctx), ViewOf(args.v_ctx), keys.k_block, keys.v_block}, queries.d);
+  Dispatch(queue, queries, keys, DivUp(seen, kTile) + 1, "DFlashBlockAttn.partials");
 }
 
 }  // namespace vt::hip::WARMLEG_VENDOR

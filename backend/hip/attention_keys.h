@@ -10,7 +10,6 @@ namespace vt::hip::WARMLEG_VENDOR {
 
 // Causal over the cache: row r sees 0..positions[r].
 struct CacheKeys {
-  static constexpr int kLeastBlocks = 0;  // of 8 queries, see WARMLEG_BOUNDS
   const float *k, *v;
   int64_t step, head;
   int capacity;
@@ -31,7 +30,6 @@ struct CacheKeys {
 
 // A draft block at p = start[0]: keys 0..p-1 are the context, p.. the block's own rows.
 struct BlockKeys {
-  static constexpr int kLeastBlocks = 3;  // nvcc spills where it may choose
   const float *k, *v;
   int64_t step, head;
   HeadView<float> k_block, v_block;

@@ -180,6 +180,7 @@ __device__ void Accumulate(const Queries& a, const CacheKeys& keys, int j0, int 
 template <int kWave, int kPairs, int kDim>
 __global__ void WARMLEG_BOUNDS(kBlock, kDim == 256 ? 2 : 1) TiledKernel(Queries a, CacheKeys keys_of_all) {
   WARMLEG_WAVE_KERNEL(kWave);
+  StartInOrder();
   WARMLEG_SHARED(Shared<kPairs>, shared, [1]);
   constexpr int kMine = kPairs / kLanes;
   using S = Sums<kPairs, kDim>;
@@ -240,8 +241,8 @@ __global__ void WARMLEG_BOUNDS(kBlock, kDim == 256 ? 2 : 1) TiledKernel(Queries 
 template <int kPairs, int kDim>
 void RunTiled(Queue& queue, const Queries& a, const CacheKeys& keys) {
   WithWave(queue, [&](auto wave) {
-    launch(TiledKernel<wave(), kPairs, kDim>, Blocks(DivUp(a.rows * a.group, kPairs), a.nq / a.group), kBlock,
-           0, queue, a, keys);
+    launch_early(TiledKernel<wave(), kPairs, kDim>, Blocks(DivUp(a.rows * a.group, kPairs), a.nq / a.group),
+                 kBlock, 0, queue, a, keys);
   });
 }
 

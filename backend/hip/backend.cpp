@@ -28,6 +28,7 @@ hipStream_t StreamOf(Queue& queue) {
   return Own(queue).stream();
 }
 
+int ComputeUnits(const Queue& queue) { return static_cast<const RocmQueue&>(queue).rocm().compute_units(); }
 int WaveSize(const Queue& queue) { return static_cast<const RocmQueue&>(queue).rocm().wave_size(); }
 
 RocmQueue::RocmQueue(RocmBackend& backend) : Queue(backend), rocm_(backend) {

@@ -42,6 +42,7 @@ class RocmBackend final : public Backend {
   DeviceInfo Info() const override { return info_; }
   MemoryKind memory_kind() const override { return kind_; }
   int wave_size() const { return wave_size_; }
+  int compute_units() const { return info_.compute_units; }
 
   std::unique_ptr<Queue> CreateQueue() override;
   void CopyIn(Queue& queue, void* device, const void* host, size_t bytes) override;

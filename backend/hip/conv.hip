@@ -4,6 +4,7 @@
 // owns one (row, channel). Bytes: x, the state and delta once, out and the kept states once. Bound: latency
 // at decode.
 #include "backend/hip/common.h"
+#include "backend/vt/check.h"
 
 namespace vt::hip::WARMLEG_VENDOR {
 
@@ -63,22 +64,49 @@ __device__ void KeepAll(const Conv& a, int c) {
   if (last >= 0 && last < a.rows) Keep(a, last, last, c);
 }
 
+// Up to kMaxRows rows: a thread first gathers all of its channel's inputs, so that the slot that they come
+// from may be written.
 template <class W>
-__global__ void CausalConvKernel(Conv a, const W* weight) {
+__global__ void __launch_bounds__(kBlock) CausalConvKernel(Conv a, const W* weight) {
+  StartInOrder();
+  WARMLEG_SHARED(float, inputs, [(kMaxConvTaps - 1 + kMaxRows) * kBlock]);
+  WARMLEG_SHARED(float, weights, [kMaxConvTaps * kBlock]);
   const int c = BlockX() * kBlock + Thread();
   if (c >= a.channels) return;
-  Outputs(a, weight, c, 0, a.rows);
-  KeepAll(a, c);
+  float* in = inputs + Thread();
+  float* w = weights + Thread();
+  const int before = a.taps - 1;
+  constexpr int kAhead = 8;
+  for (int i0 = 0; i0 < before + a.rows; i0 += kAhead) {
+    float x[kAhead];
+    WARMLEG_UNROLL
+    for (int e = 0; e < kAhead; ++e) x[e] = i0 + e < before + a.rows ? InputAt(a, i0 + e - before, c) : 0;
+    WARMLEG_UNROLL
+    for (int e = 0; e < kAhead; ++e) {
+      if (i0 + e < before + a.rows) in[(i0 + e) * kBlock] = x[e];
+    }
+  }
+  for (int j = 0; j < a.taps; ++j) w[j * kBlock] = ToFloat(weight[static_cast<int64_t>(c) * a.taps + j]);
+  for (int r = 0; r < a.rows; ++r) {
+    float sum = 0;
+    for (int j = 0; j < a.taps; ++j) sum += w[j * kBlock] * in[(r + j) * kBlock];
+    a.out[static_cast<int64_t>(r) * a.channels + c] = Silu(sum);
+    if (!a.keep_rows && r + 1 < a.rows) continue;
+    float* state = a.states + static_cast<int64_t>(a.keep_rows ? r : 0) * before * a.channels + c;
+    for (int j = 0; j < before; ++j) state[static_cast<int64_t>(j) * a.channels] = in[(r + 1 + j) * kBlock];
+  }
 }
 
 // A long call: blockIdx.y owns a run of rows, and the state follows in a launch of its own.
 template <class W>
 __global__ void CausalConvRunKernel(Conv a, const W* weight) {
+  StartInOrder();
   const int c = BlockX() * kBlock + Thread();
   const int begin = BlockY() * kRun;
   if (c < a.channels) Outputs(a, weight, c, begin, begin + kRun < a.rows ? begin + kRun : a.rows);
 }
 __global__ void CausalConvStateKernel(Conv a) {
+  StartInOrder();
   const int c = BlockX() * kBlock + Thread();
   if (c < a.channels) KeepAll(a, c);
 }
@@ -86,14 +114,16 @@ __global__ void CausalConvStateKernel(Conv a) {
 template <class W>
 void RunCausalConv(Queue& queue, const Conv& conv, const W* weight) {
   const int blocks = DivUp(conv.channels, kBlock);
-  if (conv.rows <= kMaxRows) return launch(CausalConvKernel<W>, blocks, kBlock, 0, queue, conv, weight);
-  launch(CausalConvRunKernel<W>, Blocks(blocks, DivUp(conv.rows, kRun)), kBlock, 0, queue, conv, weight);
-  launch(CausalConvStateKernel, blocks, kBlock, 0, queue, conv);
+  if (conv.rows <= kMaxRows) return launch_early(CausalConvKernel<W>, blocks, kBlock, 0, queue, conv, weight);
+  launch_early(CausalConvRunKernel<W>, Blocks(blocks, DivUp(conv.rows, kRun)), kBlock, 0, queue, conv,
+               weight);
+  launch_early(CausalConvStateKernel, blocks, kBlock, 0, queue, conv);
 }
 
 template <class W>
 __global__ void GroupedConvKernel(const float* y, const W* base, const float* delta, const float* residual,
                                   float* out, int h, int taps, int group, int side) {
+  StartInOrder();
   const int c = BlockY() * kBlock + Thread();
   if (c >= h) return;
   const int i = BlockX();
@@ -128,10 +158,10 @@ void CausalConv1d(Queue& queue, const CausalConv1dArgs& args) {
 void DFlashGroupedConv(Queue& queue, const DFlashGroupedConvArgs& args) {
   const int64_t h = args.y.dim(1);
   WithWeight(args.base, [&](auto* base) {
-    launch(GroupedConvKernel<Pointee<decltype(base)>>, Blocks(args.y.dim(0), DivUp<int64_t>(h, kBlock)),
-           kBlock, 0, queue, args.y.as<const float>(), base, args.delta.as<const float>(),
-           args.residual.as<const float>(), args.out.as<float>(), h, args.base.dim(1), h / args.delta.dim(3),
-           args.side);
+    launch_early(GroupedConvKernel<Pointee<decltype(base)>>, Blocks(args.y.dim(0), DivUp<int64_t>(h, kBlock)),
+                 kBlock, 0, queue, args.y.as<const float>(), base, args.delta.as<const float>(),
+                 args.residual.as<const float>(), args.out.as<float>(), h, args.base.dim(1),
+                 h / args.delta.dim(3), args.side);
   });
 }
 

@@ -1,9 +1,9 @@
 // GatedDeltaRule: S *= exp(g); d = (v - S^T k) beta; S += k d^T; out = S^T q, per value head, row after row.
 // Decomposition: a block owns kColumns columns of one head's state and keeps them in registers for the whole
-// call: thread (part, column) holds kDepth entries of its column. Two exchanges a row: the parts of S^T k and
-// of |k|^2, |q|^2, then those of S^T q. Columns are independent, so that a head spreads over several blocks.
-// Bytes: the state once in, once out (once a row when rows are kept). Bound: memory when rows are kept,
-// latency else. Prefill goes through delta_rule_chunks.hip.
+// call: thread (part, column) holds kDepth entries of its column, at most kMaxParts parts. q, k and what the
+// gates say of kStaged rows stand in shared memory. One exchange a row: the parts of S^T k, and those of the
+// row before's S^T q. Bytes: the state once in, once out (once a row when rows are kept). Bound: memory when
+// rows are kept, latency else. Prefill goes through delta_rule_chunks.hip.
 #include <cmath>
 
 #include "backend/hip/delta_rule.h"
@@ -13,108 +13,175 @@ namespace vt::hip::WARMLEG_VENDOR {
 
 namespace {
 
-constexpr int kColumns = 32;  // of the state, of one block
-constexpr int kDepth = 32;    // entries of a column, of one thread
-constexpr int kMaxParts = static_cast<int>(kMaxHeadDim) / kDepth;
+constexpr int kColumns = 32;   // of the state, of one block
+constexpr int kMaxParts = 16;  // of a column
+constexpr int kStaged = 8;     // rows
 
+struct Gates {
+  float decay, beta, k_norm, q_norm;
+};
+
+// Of two rows in turn.
 struct Sums {
-  float kk[kMaxParts], qq[kMaxParts];
-  float seen[kMaxParts][kColumns], out[kMaxParts][kColumns];
+  float seen[2][kMaxParts][kColumns], out[2][kMaxParts][kColumns];
 };
 
-// q and k of one row, raw.
-struct Keys {
-  float q[kMaxHeadDim], k[kMaxHeadDim];
-};
-
-__device__ void Stage(const Rule& a, int r, int key_head, Keys& to) {
-  const int i = Thread();  // the block has kDepth threads a part and at least dk
-  to.q[i] = i < a.dk ? a.q.At(r, key_head)[i] : 0;
-  to.k[i] = i < a.dk ? a.k.At(r, key_head)[i] : 0;
+// q and k of rows first .. first + rows - 1, raw and followed by zeros: [rows][q, k][width].
+__device__ void StageKeys(const Rule& a, int first, int rows, int key_head, int width, float* shared) {
+  constexpr int kAhead = 4;
+  for (int c = Thread(); c < width; c += Threads()) {
+    for (int i0 = 0; i0 < rows; i0 += kAhead) {
+      float value[kAhead][2];
+      WARMLEG_UNROLL
+      for (int e = 0; e < kAhead; ++e) {
+        const int r = first + (i0 + e < rows ? i0 + e : i0);
+        value[e][0] = c < a.dk ? a.q.At(r, key_head)[c] : 0;
+        value[e][1] = c < a.dk ? a.k.At(r, key_head)[c] : 0;
+      }
+      WARMLEG_UNROLL
+      for (int e = 0; e < kAhead; ++e) {
+        shared[2 * (i0 + e) * width + c] = value[e][0];
+        shared[(2 * (i0 + e) + 1) * width + c] = value[e][1];
+      }
+    }
+  }
 }
 
-__device__ void WriteOut(const Rule& a, int r, int h, int column, int parts, const Sums& sums) {
-  if (Thread() >= kColumns || column >= a.dv) return;
-  float total = sums.out[0][Thread()];
-  for (int p = 1; p < parts; ++p) total += sums.out[p][Thread()];
-  a.out[(static_cast<int64_t>(r) * a.nv + h) * a.dv + column] = total;
+// 1 / |q|, 1 / |k|; a wave owns a vector.
+template <int kWave>
+__device__ void StageNorms(const Rule& a, int rows, int width, const float* shared, Gates* gates) {
+  const int lane = LaneId<kWave>();
+  for (int n = Thread() / kWave; n < rows * 2; n += Threads() / kWave) {
+    float sum = 0;
+    for (int c = lane; c < width; c += kWave) sum = fmaf(shared[n * width + c], shared[n * width + c], sum);
+    const float norm = Rsqrt(WaveSum<kWave>(sum) + 1e-6F);
+    if (lane != 0) continue;
+    if (n % 2 == 0) {
+      gates[n / 2].q_norm = norm * a.q_scale;
+    } else {
+      gates[n / 2].k_norm = norm;
+    }
+  }
 }
 
-template <class A, class B>
-__global__ void __launch_bounds__(kColumns* kMaxParts)
+template <int kDepth>
+__device__ float Dot(const float* x, const float (&state)[kDepth]) {
+  float sum[4] = {};
+  WARMLEG_UNROLL
+  for (int i = 0; i < kDepth; i += 4) {
+    const auto of_x = *reinterpret_cast<const Vec<float, 4>*>(x + i);
+    WARMLEG_UNROLL
+    for (int e = 0; e < 4; ++e) sum[e] = fmaf(of_x.at[e], state[i + e], sum[e]);
+  }
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+__device__ float Join(const float (&of_part)[kMaxParts][kColumns], int c, int parts) {
+  float total = of_part[0][c];
+  for (int p = 1; p < parts; ++p) total += of_part[p][c];
+  return total;
+}
+
+// state = state decay + k change
+template <int kDepth>
+__device__ void Update(const float* k, float decay, float change, float (&state)[kDepth]) {
+  WARMLEG_UNROLL
+  for (int i = 0; i < kDepth; i += 4) {
+    const auto of_k = *reinterpret_cast<const Vec<float, 4>*>(k + i);
+    WARMLEG_UNROLL
+    for (int e = 0; e < 4; ++e) state[i + e] = fmaf(of_k.at[e], change, state[i + e] * decay);
+  }
+}
+
+template <int kWave, int kDepth, class A, class B>
+__global__ void WARMLEG_BOUNDS(kColumns* kMaxParts, 1)
     DeltaRuleKernel(Rule a, const A* a_log, const B* dt_bias) {
-  WARMLEG_SHARED(Keys, keys, [2]);
-  WARMLEG_SHARED(Sums, sums, [2]);
+  WARMLEG_WAVE_KERNEL(kWave);
+  StartInOrder();
+  WARMLEG_DYNAMIC_SHARED(float, keys);
+  WARMLEG_SHARED(Gates, gates, [kStaged]);
+  WARMLEG_SHARED(Sums, sums, [1]);
   const int h = BlockX();
   const int c = Thread() % kColumns;
   const int column = BlockY() * kColumns + c;
   const int part = Thread() / kColumns;
   const int parts = Threads() / kColumns;
+  const int width = parts * kDepth;
   const bool mine = column < a.dv;
+  const int deepest = a.dk - 1 - part * kDepth;
   const int64_t head_size = static_cast<int64_t>(a.dk) * a.dv;
   const int32_t slot = a.slot[0] >= 0 && a.slot[0] < a.slots ? a.slot[0] : 0;
-  // Entries past dk repeat the last one: q and k are 0 there, and its own value is stored after theirs.
-  const int64_t corner =
-      h * head_size + static_cast<int64_t>(part) * kDepth * a.dv + (mine ? column : a.dv - 1);
-  const int deepest = a.dk - 1 - part * kDepth;
-  const auto at = [&](int i) { return static_cast<int64_t>(i < deepest ? i : deepest) * a.dv; };
-  float state[kDepth];
+  // Where an entry stands in the head's state. Entries past dk repeat the last one: q and k are 0 there, and
+  // its own value is stored after theirs.
+  uint32_t at[kDepth];
   WARMLEG_UNROLL
-  for (int i = 0; i < kDepth; ++i) state[i] = a.states[slot * a.nv * head_size + corner + at(i)];
-  if (slot != a.slot[0]) state[0] = NotANumber();
-  const float rate = -expf(ToFloat(a_log[h]));
-  const float bias = ToFloat(dt_bias[h]);
-  Stage(a, 0, h / a.served, keys[0]);
-  BlockSync();
-  for (int r = 0; r < a.rows; ++r) {
-    const float* k = keys[r % 2].k + part * kDepth;
-    const float* q = keys[r % 2].q + part * kDepth;
-    Sums& sum = sums[r % 2];
-    float seen = 0;
-    float kk = 0;
-    float qq = 0;
-    WARMLEG_UNROLL
-    for (int i = 0; i < kDepth; ++i) {
-      seen = fmaf(k[i], state[i], seen);
-      kk = fmaf(k[i], k[i], kk);
-      qq = fmaf(q[i], q[i], qq);
-    }
-    sum.seen[part][c] = seen;
-    if (c == 0) {
-      sum.kk[part] = kk;
-      sum.qq[part] = qq;
-    }
-    if (r + 1 < a.rows) Stage(a, r + 1, h / a.served, keys[(r + 1) % 2]);
-    BlockSync();
-    seen = sum.seen[0][c];
-    kk = sum.kk[0];
-    qq = sum.qq[0];
-    for (int p = 1; p < parts; ++p) {
-      seen += sum.seen[p][c];
-      kk += sum.kk[p];
-      qq += sum.qq[p];
-    }
-    const float decay = expf(rate * Softplus(a.a[r * a.a_row + h] + bias));
-    const float beta = Sigmoid(a.b[r * a.b_row + h]);
-    const float k_norm = Rsqrt(kk + 1e-6F);
-    const float q_norm = Rsqrt(qq + 1e-6F) * a.q_scale;
-    const float value = mine ? a.v.At(r, h)[column] : 0;
-    const float change = (value - seen * k_norm * decay) * beta * k_norm;
-    float out = 0;
-    WARMLEG_UNROLL
-    for (int i = 0; i < kDepth; ++i) {
-      state[i] = fmaf(k[i], change, state[i] * decay);
-      out = fmaf(q[i], state[i], out);
-    }
-    sum.out[part][c] = out * q_norm;
-    if (mine && (a.keep_rows || r + 1 == a.rows)) {
-      float* to = a.states + (a.keep_rows ? r : 0) * a.nv * head_size + corner;
-      WARMLEG_UNROLL
-      for (int i = kDepth - 1; i >= 0; --i) to[at(i)] = state[i];
-    }
-    BlockSync();
-    WriteOut(a, r, h, column, parts, sum);
+  for (int i = 0; i < kDepth; ++i) {
+    at[i] = static_cast<uint32_t>((part * kDepth + (i < deepest ? i : deepest)) * a.dv +
+                                  (mine ? column : a.dv - 1));
   }
+  const float* v = a.v.At(0, h) + column;
+  float* const out = a.out + static_cast<int64_t>(h) * a.dv + column;
+  const int64_t out_step = static_cast<int64_t>(a.nv) * a.dv;
+  const auto value_of = [&](int r) { return r < a.rows && mine ? v[r * a.v.row] : 0; };
+  const auto write_out = [&](int r) {
+    if (part == 0 && mine) out[r * out_step] = Join(sums[0].out[r % 2], c, parts);
+  };
+  float state[kDepth];
+  float* const states = a.states + h * head_size;  // of slot 0
+  const int64_t slot_size = a.nv * head_size;
+  WARMLEG_UNROLL
+  for (int i = 0; i < kDepth; ++i) state[i] = states[slot * slot_size + at[i]];
+  if (slot != a.slot[0]) state[0] = NotANumber();
+  float value = value_of(0);
+  for (int r = 0; r < a.rows; ++r) {
+    const int staged = r % kStaged;
+    if (staged == 0) {
+      const int rows = a.rows - r < kStaged ? a.rows - r : kStaged;
+      BlockSync();
+      StageKeys(a, r, rows, h / a.served, width, keys);
+      if (Thread() < rows) {
+        const int mine_r = r + Thread();
+        const float step = Softplus(a.a[mine_r * a.a_row + h] + ToFloat(dt_bias[h]));
+        gates[Thread()].decay = expf(-expf(ToFloat(a_log[h])) * step);
+        gates[Thread()].beta = Sigmoid(a.b[mine_r * a.b_row + h]);
+      }
+      BlockSync();
+      StageNorms<kWave>(a, rows, width, keys, gates);
+    }
+    const float* q = keys + 2 * staged * width + part * kDepth;
+    const float* k = q + width;
+    sums[0].seen[r % 2][part][c] = Dot(k, state);
+    const float following = value_of(r + 1);
+    BlockSync();
+    const Gates gate = gates[staged];
+    const float seen = Join(sums[0].seen[r % 2], c, parts);
+    if (r > 0) write_out(r - 1);
+    Update(k, gate.decay, (value - seen * gate.k_norm * gate.decay) * gate.beta * gate.k_norm, state);
+    sums[0].out[r % 2][part][c] = Dot(q, state) * gate.q_norm;
+    if (mine && deepest >= 0 && (a.keep_rows || r + 1 == a.rows)) {
+      float* to = states + (a.keep_rows ? r : 0) * slot_size;
+      WARMLEG_UNROLL
+      for (int j = kDepth - 1; j >= 0; --j) to[at[j]] = state[j];
+    }
+    value = following;
+  }
+  BlockSync();
+  write_out(a.rows - 1);
+}
+
+template <int kDepth>
+void RunRows(Queue& queue, const Rule& rule, const GatedDeltaRuleArgs& args) {
+  WithWave(queue, [&](auto wave) {
+    // whole waves: a part more than dk has holds nothing
+    const int threads = DivUp(kColumns * DivUp(rule.dk, kDepth), wave()) * wave();
+    const size_t shared = sizeof(float) * 2 * kStaged * kDepth * static_cast<size_t>(threads / kColumns);
+    WithWeight(args.a_log, [&](auto* a_log) {
+      WithWeight(args.dt_bias, [&](auto* dt_bias) {
+        launch_early(DeltaRuleKernel<wave(), kDepth, Pointee<decltype(a_log)>, Pointee<decltype(dt_bias)>>,
+                     Blocks(rule.nv, DivUp(rule.dv, kColumns)), threads, shared, queue, rule, a_log, dt_bias);
+      });
+    });
+  });
 }
 
 }  // namespace
@@ -141,13 +208,11 @@ void GatedDeltaRule(Queue& queue, const GatedDeltaRuleArgs& args) {
   if (rule.rows > kMaxRows && !rule.keep_rows && rule.dk <= kChunkedDepth) {
     return DeltaRuleChunks(queue, rule, args);
   }
-  WithWeight(args.a_log, [&](auto* a_log) {
-    WithWeight(args.dt_bias, [&](auto* dt_bias) {
-      launch(DeltaRuleKernel<Pointee<decltype(a_log)>, Pointee<decltype(dt_bias)>>,
-             Blocks(rule.nv, DivUp(rule.dv, kColumns)), kColumns * DivUp(rule.dk, kDepth), 0, queue, rule,
-             a_log, dt_bias);
-    });
-  });
+  if (rule.dk <= 16 * kMaxParts) {
+    RunRows<16>(queue, rule, args);
+  } else {
+    RunRows<static_cast<int>(kMaxHeadDim) / kMaxParts>(queue, rule, args);
+  }
 }
 
 }  // namespace vt::hip::WARMLEG_VENDOR

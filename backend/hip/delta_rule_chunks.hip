@@ -64,6 +64,7 @@ __device__ void Solve(const float* lower, int column, float (&x)[kChunk]) {
 template <class A, class B>
 __global__ void __launch_bounds__(kBlock)
     ChunkKernel(Rule a, const A* a_log, const B* dt_bias, Chunk* chunks) {
+  StartInOrder();
   WARMLEG_SHARED(Rows, rows, [1]);
   WARMLEG_SHARED(float, lower, [kChunk * kChunk]);
   WARMLEG_SHARED(float, k_norm, [kChunk]);
@@ -243,6 +244,7 @@ __device__ void Advance(const Pass& s, int depth, int column, float (&state)[4][
 }
 
 __global__ void __launch_bounds__(kBlock) PassKernel(Rule a, const Chunk* chunks) {
+  StartInOrder();
   WARMLEG_SHARED(Pass, shared, [1]);
   Pass& s = shared[0];
   const int h = BlockX();
@@ -328,11 +330,11 @@ void DeltaRuleChunks(Queue& queue, const Rule& rule, const GatedDeltaRuleArgs& a
   auto* chunks = Scratch<Chunk>(queue, "GatedDeltaRule.chunks", static_cast<size_t>(count) * rule.nv);
   WithWeight(args.a_log, [&](auto* a_log) {
     WithWeight(args.dt_bias, [&](auto* dt_bias) {
-      launch(ChunkKernel<Pointee<decltype(a_log)>, Pointee<decltype(dt_bias)>>, Blocks(count, rule.nv),
-             kBlock, 0, queue, rule, a_log, dt_bias, chunks);
+      launch_early(ChunkKernel<Pointee<decltype(a_log)>, Pointee<decltype(dt_bias)>>, Blocks(count, rule.nv),
+                   kBlock, 0, queue, rule, a_log, dt_bias, chunks);
     });
   });
-  launch(PassKernel, Blocks(rule.nv, DivUp(rule.dv, kColumns)), kBlock, 0, queue, rule, chunks);
+  launch_early(PassKernel, Blocks(rule.nv, DivUp(rule.dv, kColumns)), kBlock, 0, queue, rule, chunks);
 }
 
 }  // namespace vt::hip::WARMLEG_VENDOR

@@ -54,6 +54,7 @@ template <int kWave, int kRows, bool kAligned, class W, class B>
 __global__ void __launch_bounds__(kBlock)
     MatMulKernel(const float* x, const W* w, const B* bias, float* out, MatMulShape s) {
   WARMLEG_WAVE_KERNEL(kWave);
+  StartInOrder();
   WARMLEG_DYNAMIC_SHARED(float, shared);
   constexpr int kStep = kLaneValues * kWave;
   constexpr int kPieceSteps = kSharedValues / kRows / kStep;
@@ -117,9 +118,9 @@ void RunRows(Queue& queue, const MatMulArgs& args, const W* w, const B* bias) {
     const int piece = DivUp(shape.k, kStep) * kStep;
     const int fit = kSharedValues / kRows / kStep * kStep;
     const dim3 blocks = Blocks(DivUp(shape.n, kBlock / kWave * kOutputs), DivUp(shape.rows, kRows));
-    launch(MatMulKernel<kWave, kRows, kAligned, W, B>, blocks, kBlock,
-           sizeof(float) * static_cast<size_t>(kRows * (piece < fit ? piece : fit)), queue,
-           args.x.as<const float>(), w, bias, args.out.as<float>(), shape);
+    launch_early(MatMulKernel<kWave, kRows, kAligned, W, B>, blocks, kBlock,
+                 sizeof(float) * static_cast<size_t>(kRows * (piece < fit ? piece : fit)), queue,
+                 args.x.as<const float>(), w, bias, args.out.as<float>(), shape);
   });
 }
 

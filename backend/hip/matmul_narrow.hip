@@ -1,9 +1,12 @@
 // MatMul of up to kMaxRows rows on matrix instructions (NVIDIA): one sweep over bf16 weights.
-// Decomposition: a block owns 32 outputs; its 8 waves are 2 x 16 outputs by 4 parts of each 512 k, a wave
-// holding 128 k of 16 outputs in registers and the next 128 in flight. x stands in shared memory as three
-// bf16 parts, which carry all of float32; every 128 k the sums leave the matrix unit. 1..8 and 9..16 rows
-// differ in the columns of the tile alone, so a row has the same bits in both.
-// Bytes: w once, x from the cache. Bound: memory.
+// Decomposition: a block a multiprocessor owns an equal share of the outputs, in units of up to kTiles tiles
+// of
+// 16. Its waves take turns over pieces of 64 k: a wave splits a piece of x into three bf16 parts, which carry
+// all of float32, and the piece of each tile of the unit goes past them. Weights come through a ring in
+// shared memory in which each lane reads what it copied itself, so that no barrier is met before the waves'
+// sums are added at the end of a unit. The ring is filled before earlier work has ended: weights are
+// constant. A row's sums, over a wave's pieces and then over the waves, depend on k alone. 9..16 rows differ
+// from 1..8 in the columns of the tile. Bytes: w once, x once a unit from the cache. Bound: memory.
 #include "backend/hip/matmul.h"
 #include "backend/hip/tile.h"
 
@@ -13,153 +16,279 @@ namespace vt::hip::WARMLEG_VENDOR {
 
 namespace {
 
-constexpr int kBlock = 256;
 constexpr int kWaveSize = 32;
-constexpr int kOutputs = 32;
-constexpr int kParts = 4;    // of k, one a wave
-constexpr int kPiece = 128;  // k of a wave in one round
+constexpr int kWaves = 8;
+constexpr int kBlock = kWaves * kWaveSize;
+constexpr int kPiece = 64;
 constexpr int kChunks = kPiece / kTileK;
-constexpr int kRound = kParts * kPiece;
-constexpr int kPitch = kRound + 32;  // rows half a line apart: no two lanes of a load on one bank
+constexpr int kDepth = 5;   // tiles of a wave on the way
+constexpr int kJoined = 2;  // tiles whose sums are added at a time
 constexpr int kSplits = 3;
+constexpr int kSlot = kChunks * 2 * kWaveSize;  // octets of a tile's piece
 
-struct Weights {
-  Octet at[kChunks][2];  // outputs lane / 4 and 8 further
+template <int kHalves>
+inline constexpr int kTiles = kHalves == 1 ? 5 : 4;
+template <int kHalves>
+inline constexpr int kSums = kTileRows * 8 * kHalves;  // of a tile
+
+// Outputs first .. first + count - 1 in tiles of `height`.
+struct Unit {
+  int first, count, tiles, height;
 };
 
-__device__ Weights FetchW(const bf16* low, const bf16* high, int k0, int k) {
-  Weights w;
-  WARMLEG_UNROLL
-  for (int c = 0; c < kChunks; ++c) {
-    const int at = k0 + c * kTileK;
-    w.at[c][0] = w.at[c][1] = {uint4{0, 0, 0, 0}};
-    if (at < k) {
-      w.at[c][0] = Octet::Load(low + at);
-      w.at[c][1] = Octet::Load(high + at);
-    }
+struct Share {
+  int first, count, units;
+
+  __device__ Share(int n, int tiles) {
+    const auto blocks = static_cast<int64_t>(gridDim.x);
+    first = static_cast<int>(BlockX() * int64_t{n} / blocks);
+    count = static_cast<int>((BlockX() + 1) * int64_t{n} / blocks) - first;
+    units = DivUp(count, tiles * kTileRows);
   }
-  return w;
+  __device__ Unit At(int i) const {
+    const int begin = static_cast<int>(int64_t{count} * i / units);
+    const int outputs = static_cast<int>(int64_t{count} * (i + 1) / units) - begin;
+    const int tiles = DivUp(outputs, kTileRows);
+    return {first + begin, outputs, tiles, DivUp(outputs, tiles)};
+  }
+};
+
+// 16 bytes to shared memory, or zeros where `valid` is false.
+__device__ inline void CopyOctet(Octet* to, const bf16* from, bool valid) {
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(
+                   static_cast<uint32_t>(__cvta_generic_to_shared(to))),
+               "l"(from), "r"(valid ? 16 : 0)
+               : "memory");
 }
 
-// A thread's quartets of x in one round.
-template <int kHalves>
-struct Quartets {
-  static constexpr int kCount = 8 * kHalves * kRound / 4 / kBlock;
-  Vec<float, 4> at[kCount];
+// A wave's weights, in the order in which they are used: unit, piece, tile.
+class Weights {
+ public:
+  __device__ Weights(const bf16* w, int k, const Share& share, Octet* ring)
+      : w_(w), k_(k), share_(share), ring_(ring + (Thread() / kWaveSize * kDepth * kSlot + Lane())) {
+    Enter(0);
+    for (int d = 0; d < kDepth; ++d) Fetch(d);
+  }
+  // The tile in slot `d`: outputs lane / 4 and 8 further. The slot is filled anew.
+  struct Tile {
+    Octet low[kChunks], high[kChunks];
+  };
+  __device__ Tile Take(int d) const {
+    asm volatile("cp.async.wait_group %0;" ::"n"(kDepth - 1) : "memory");
+    Tile tile;
+    WARMLEG_UNROLL
+    for (int c = 0; c < kChunks; ++c) {
+      tile.low[c] = ring_[d * kSlot + c * 2 * kWaveSize];
+      tile.high[c] = ring_[d * kSlot + (c * 2 + 1) * kWaveSize];
+    }
+    return tile;
+  }
+  __device__ void Fetch(int d) {
+    if (next_ < share_.units) {
+      const bool low = Lane() / 4 < unit_.height && output_ < unit_.count;
+      const bool high = Lane() / 4 + 8 < unit_.height && output_ + 8 < unit_.count;
+      WARMLEG_UNROLL
+      for (int c = 0; c < kChunks; ++c) {
+        const bool valid = k0_ + c * kTileK < k_;
+        Octet* to = ring_ + (d * kSlot + c * 2 * kWaveSize);
+        if (low) CopyOctet(to, at_ + c * kTileK, valid);
+        if (high) CopyOctet(to + kWaveSize, at_ + int64_t{8} * k_ + c * kTileK, valid);
+      }
+      Advance();
+    }
+    asm volatile("cp.async.commit_group;" ::: "memory");
+  }
 
-  __device__ void Fetch(const float* x, const MatMulShape& s, int k0) {
-    WARMLEG_UNROLL
-    for (int u = 0; u < kCount; ++u) {
-      const int i = u * kBlock + Thread();
-      at[u] = LoadX(x, s, i / (kRound / 4), k0 + i % (kRound / 4) * 4);
+ private:
+  __device__ static int Lane() { return LaneId<kWaveSize>(); }
+  __device__ static int FirstK() { return Thread() / kWaveSize * kPiece + Lane() % 4 * 8; }
+
+  __device__ void Enter(int unit) {
+    next_ = unit;
+    if (unit == share_.units) return;
+    unit_ = share_.At(unit);
+    Aim(FirstK());
+  }
+  // The first tile of a piece.
+  __device__ void Aim(int k0) {
+    k0_ = k0;
+    output_ = Lane() / 4;
+    at_ = w_ + static_cast<int64_t>(unit_.first + output_) * k_ + k0;
+  }
+  __device__ void Advance() {
+    output_ += unit_.height;
+    at_ += static_cast<int64_t>(unit_.height) * k_;
+    if (output_ - Lane() / 4 < unit_.count) return;
+    if (k0_ - FirstK() + kWaves * kPiece < k_) {
+      Aim(k0_ + kWaves * kPiece);
+    } else {
+      Enter(next_ + 1);
     }
   }
-  __device__ void Put(bf16* shared) const {
-    WARMLEG_UNROLL
-    for (int u = 0; u < kCount; ++u) {
-      const int i = u * kBlock + Thread();
-      Vec<bf16, 4> part[kSplits];
-      WARMLEG_UNROLL
-      for (int j = 0; j < 4; ++j) {
-        bf16 one[kSplits];
-        SplitBf16(at[u].at[j], one);
-        WARMLEG_UNROLL
-        for (int p = 0; p < kSplits; ++p) part[p].at[j] = one[p];
-      }
-      WARMLEG_UNROLL
-      for (int p = 0; p < kSplits; ++p) {
-        bf16* to = shared + (p * 8 * kHalves + i / (kRound / 4)) * kPitch + i % (kRound / 4) * 4;
-        *reinterpret_cast<Vec<bf16, 4>*>(to) = part[p];
-      }
-    }
-  }
+
+  const bf16* w_;
+  int k_;
+  const Share& share_;
+  Octet* ring_;
+  int next_ = 0;  // of the fetch: the unit, the lane's output in it, its k
+  Unit unit_ = {};
+  int output_ = 0, k0_ = 0;
+  const bf16* at_ = nullptr;
 };
 
-// sum += the wave's piece of the round. x: the lane's first octet of part 0, row lane / 4.
-template <int kHalves>
-__device__ void AddPiece(const Weights& w, const bf16* x, float (&sum)[kHalves][4]) {
-  float acc[kSplits][kHalves][4] = {};
+__device__ inline uint32_t UpperHalves(float a, float b) {
+  return __builtin_bit_cast(uint32_t, a) >> 16 | (__builtin_bit_cast(uint32_t, b) & 0xffff0000U);
+}
+
+// As SplitBf16, eight values at once.
+__device__ inline void SplitOctet(const Vec<float, 4> (&x)[2], Octet (&part)[kSplits]) {
+  float rest[8];
   WARMLEG_UNROLL
-  for (int c = 0; c < kChunks; ++c) {
+  for (int i = 0; i < 8; ++i) rest[i] = x[i / 4].at[i % 4];
+  WARMLEG_UNROLL
+  for (int p = 0; p < kSplits; ++p) {
+    part[p].at = {UpperHalves(rest[0], rest[1]), UpperHalves(rest[2], rest[3]), UpperHalves(rest[4], rest[5]),
+                  UpperHalves(rest[6], rest[7])};
     WARMLEG_UNROLL
-    for (int p = 0; p < kSplits; ++p) {
+    for (int i = 0; i < 8; ++i) {
+      rest[i] -= __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, rest[i]) & 0xffff0000U);
+    }
+  }
+}
+
+// A lane's values of a piece of x: row lane / 4 (and 8 further), octet lane % 4 of each chunk. Past the last
+// row and past k something is read that nobody uses: sums of rows that are not written, products with 0.
+template <int kHalves>
+struct Activations {
+  const float* row[kHalves];
+  Vec<float, 4> at[kChunks][kHalves][2];
+
+  __device__ Activations(const float* x, const MatMulShape& s) {
+    WARMLEG_UNROLL
+    for (int h = 0; h < kHalves; ++h) {
+      const int r = h * 8 + LaneId<kWaveSize>() / 4;
+      row[h] = x + (r < s.rows ? r : s.rows - 1) * s.x_row;
+    }
+  }
+  __device__ void Load(const MatMulShape& s, int k0) {
+    WARMLEG_UNROLL
+    for (int c = 0; c < kChunks; ++c) {
+      const int k = k0 + c * kTileK + LaneId<kWaveSize>() % 4 * 8;
       WARMLEG_UNROLL
       for (int h = 0; h < kHalves; ++h) {
-        AddHalf(acc[p][h], w.at[c][0], w.at[c][1],
-                Octet::Load(x + (p * 8 * kHalves + h * 8) * kPitch + c * kTileK));
+        const float* from = row[h] + (k < s.k ? k : 0);
+        WARMLEG_UNROLL
+        for (int e = 0; e < 2; ++e) {
+          if (s.aligned_x) {
+            at[c][h][e] = *reinterpret_cast<const Vec<float, 4>*>(from + e * 4);
+          } else {
+            at[c][h][e] = {{from[e * 4], from[e * 4 + 1], from[e * 4 + 2], from[e * 4 + 3]}};
+          }
+        }
       }
     }
   }
+};
+
+// sum += the tile times a piece of x.
+template <int kHalves>
+__device__ void AddPiece(const Weights::Tile& w, const Octet (&x)[kChunks][kHalves][kSplits],
+                         float (&sum)[kHalves][4]) {
   WARMLEG_UNROLL
   for (int h = 0; h < kHalves; ++h) {
+    float acc[kSplits][4] = {};
     WARMLEG_UNROLL
-    for (int i = 0; i < 4; ++i) sum[h][i] += acc[0][h][i] + (acc[1][h][i] + acc[2][h][i]);
+    for (int c = 0; c < kChunks; ++c) {
+      WARMLEG_UNROLL
+      for (int p = 0; p < kSplits; ++p) AddHalf(acc[p], w.low[c], w.high[c], x[c][h][p]);
+    }
+    WARMLEG_UNROLL
+    for (int i = 0; i < 4; ++i) sum[h][i] += acc[0][i] + (acc[1][i] + acc[2][i]);
   }
 }
 
-// Adds the parts of k in order and writes.
+// Adds the waves' sums in order and writes the unit's outputs.
 template <int kHalves, class B>
-__device__ void Join(const float (&sum)[kHalves][4], float* shared, const B* bias, float* out,
-                     const MatMulShape& s) {
+__device__ void Join(const Unit& unit, const float (&sum)[kTiles<kHalves>][kHalves][4], float* shared,
+                     const B* bias, float* out, const MatMulShape& s) {
+  constexpr int kTile = kSums<kHalves>;
   const int lane = LaneId<kWaveSize>();
-  const int wave = Thread() / kWaveSize;
-  const int part = wave / 2;
-  BlockSync();
   WARMLEG_UNROLL
-  for (int h = 0; h < kHalves; ++h) {
+  for (int first = 0; first < kTiles<kHalves>; first += kJoined) {
+    if (first >= unit.tiles) break;
+    BlockSync();
     WARMLEG_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      const int row = h * 8 + lane % 4 * 2 + i % 2;
-      shared[(part * 8 * kHalves + row) * kOutputs + wave % 2 * 16 + lane / 4 + i / 2 * 8] = sum[h][i];
+    for (int m = first; m < first + kJoined && m < kTiles<kHalves>; ++m) {
+      float* to = shared + ((m - first) * kWaves + Thread() / kWaveSize) * kTile;
+      WARMLEG_UNROLL
+      for (int h = 0; h < kHalves; ++h) {
+        WARMLEG_UNROLL
+        for (int i = 0; i < 4; ++i) {
+          to[(h * 8 + lane % 4 * 2 + i % 2) * kTileRows + lane / 4 + i / 2 * 8] = sum[m][h][i];
+        }
+      }
     }
-  }
-  BlockSync();
-  WARMLEG_UNROLL
-  for (int u = 0; u < kHalves; ++u) {
-    const int i = u * kBlock + Thread();
-    const int n = BlockX() * kOutputs + i % kOutputs;
-    const int row = i / kOutputs;
-    if (n >= s.n || row >= s.rows) continue;
-    float total = shared[i];
-    for (int p = 1; p < kParts; ++p) total += shared[p * 8 * kHalves * kOutputs + i];
-    out[row * s.out_row + n] = bias != nullptr ? total + ToFloat(bias[n]) : total;
+    BlockSync();
+    for (int i = Thread(); i < kJoined * kTile; i += kBlock) {
+      const int m = first + i / kTile;
+      const int row = i % kTile / kTileRows;
+      const int output = m * unit.height + i % kTileRows;
+      if (row >= s.rows || i % kTileRows >= unit.height || output >= unit.count) continue;
+      const float* from = shared + (i / kTile * kWaves * kTile + i % kTile);
+      float total = from[0];
+      WARMLEG_UNROLL
+      for (int wave = 1; wave < kWaves; ++wave) total += from[wave * kTile];
+      const int n = unit.first + output;
+      out[row * s.out_row + n] = bias != nullptr ? total + ToFloat(bias[n]) : total;
+    }
   }
 }
 
 template <int kHalves, class B>
 __global__ void __launch_bounds__(kBlock, kHalves == 1 ? 2 : 1)
     NarrowKernel(const float* x, const bf16* w, const B* bias, float* out, MatMulShape s) {
-  WARMLEG_DYNAMIC_SHARED(bf16, shared);
-  const int lane = LaneId<kWaveSize>();
-  const int wave = Thread() / kWaveSize;
-  const int k_lane = wave / 2 * kPiece + lane % 4 * 8;
-  const int n0 = BlockX() * kOutputs + wave % 2 * 16 + lane / 4;
-  const bf16* low = w + static_cast<int64_t>(n0 < s.n ? n0 : s.n - 1) * s.k;
-  const bf16* high = w + static_cast<int64_t>(n0 + 8 < s.n ? n0 + 8 : s.n - 1) * s.k;
-  float sum[kHalves][4] = {};
-  Weights next = FetchW(low, high, k_lane, s.k);
-  Quartets<kHalves> x_next;
-  x_next.Fetch(x, s, 0);
-  for (int k0 = 0; k0 < s.k; k0 += kRound) {
-    const Weights now = next;
-    if (k0 > 0) BlockSync();
-    x_next.Put(shared);
-    BlockSync();
-    if (k0 + kRound < s.k) {
-      next = FetchW(low, high, k0 + kRound + k_lane, s.k);
-      x_next.Fetch(x, s, k0 + kRound);
+  WARMLEG_DYNAMIC_SHARED(Octet, ring);
+  auto* joined = reinterpret_cast<float*>(ring + kWaves * kDepth * kSlot);
+  const Share share(s.n, kTiles<kHalves>);
+  const int first_k = Thread() / kWaveSize * kPiece;
+  LetNextStart();
+  Weights weights(w, s.k, share, ring);
+  AwaitPrevious();
+  Activations<kHalves> next(x, s);
+  next.Load(s, first_k);
+  int slot = 0;
+  for (int u = 0; u < share.units; ++u) {
+    const Unit unit = share.At(u);
+    float sum[kTiles<kHalves>][kHalves][4] = {};
+    for (int k0 = first_k; k0 - first_k < s.k; k0 += kWaves * kPiece) {
+      Octet part[kChunks][kHalves][kSplits];
+      WARMLEG_UNROLL
+      for (int c = 0; c < kChunks; ++c) {
+        WARMLEG_UNROLL
+        for (int h = 0; h < kHalves; ++h) SplitOctet(next.at[c][h], part[c][h]);
+      }
+      const int following = k0 + kWaves * kPiece;
+      next.Load(s, following - first_k < s.k ? following : first_k);
+      WARMLEG_UNROLL
+      for (int m = 0; m < kTiles<kHalves>; ++m) {
+        if (m >= unit.tiles) break;
+        AddPiece(weights.Take(slot), part, sum[m]);
+        weights.Fetch(slot);
+        slot = slot + 1 < kDepth ? slot + 1 : 0;
+      }
     }
-    AddPiece(now, shared + lane / 4 * kPitch + k_lane, sum);
+    Join(unit, sum, joined, bias, out, s);
   }
-  Join(sum, reinterpret_cast<float*>(shared), bias, out, s);
 }
 
 template <int kHalves>
 void Run(Queue& queue, const MatMulArgs& args, const MatMulShape& shape) {
+  const int blocks = shape.n < ComputeUnits(queue) ? shape.n : ComputeUnits(queue);
+  constexpr size_t kShared =
+      sizeof(Octet) * kWaves * kDepth * kSlot + sizeof(float) * kJoined * kWaves * kSums<kHalves>;
   WithWeight(args.bias, [&](auto* bias) {
-    launch(NarrowKernel<kHalves, Pointee<decltype(bias)>>, DivUp(shape.n, kOutputs), kBlock,
-           sizeof(bf16) * kSplits * 8 * kHalves * kPitch, queue, args.x.as<const float>(),
-           args.w.as<const bf16>(), bias, args.out.as<float>(), shape);
+    launch_early(NarrowKernel<kHalves, Pointee<decltype(bias)>>, blocks, kBlock, kShared, queue,
+                 args.x.as<const float>(), args.w.as<const bf16>(), bias, args.out.as<float>(), shape);
   });
 }
 

@@ -66,6 +66,7 @@ template <int kWave, int kSplits, class B>
 __global__ void __launch_bounds__(kBlock)
     WideKernel(const float* x, const bf16* w, const B* bias, float* out, MatMulShape s) {
   WARMLEG_WAVE_KERNEL(kWave);
+  StartInOrder();
   WARMLEG_SHARED(Stage<kSplits>, stage, [2]);
   using T = Tile<kWave>;
   constexpr int kWaveRows = kRowTiles * kTileRows;
@@ -132,11 +133,11 @@ void MatMulWide(Queue& queue, const MatMulArgs& args) {
     WithWeight(args.bias, [&](auto* bias) {
       using B = Pointee<decltype(bias)>;
       if (shape.round_x) {
-        launch(WideKernel<kWave, 1, B>, blocks, kBlock, 0, queue, args.x.as<const float>(),
-               args.w.as<const bf16>(), bias, args.out.as<float>(), shape);
+        launch_early(WideKernel<kWave, 1, B>, blocks, kBlock, 0, queue, args.x.as<const float>(),
+                     args.w.as<const bf16>(), bias, args.out.as<float>(), shape);
       } else {
-        launch(WideKernel<kWave, 3, B>, blocks, kBlock, 0, queue, args.x.as<const float>(),
-               args.w.as<const bf16>(), bias, args.out.as<float>(), shape);
+        launch_early(WideKernel<kWave, 3, B>, blocks, kBlock, 0, queue, args.x.as<const float>(),
+                     args.w.as<const bf16>(), bias, args.out.as<float>(), shape);
       }
     });
   });

@@ -25,6 +25,7 @@ template <int kWave, class W>
 __global__ void RmsNormKernel(HeadView<float> x, const W* weight, HeadView<float> out, int heads, int n,
                               float eps, float plus) {
   WARMLEG_WAVE_KERNEL(kWave);
+  StartInOrder();
   WARMLEG_SHARED(float, partial, [kMaxBlock / kWave]);
   const float* in = x.At(BlockX() / heads, BlockX() % heads);
   float* to = out.At(BlockX() / heads, BlockX() % heads);
@@ -36,6 +37,7 @@ template <int kWave, class W>
 __global__ void AddRmsNormKernel(float* h, const float* delta, const W* weight, float* out, int n, float eps,
                                  float plus) {
   WARMLEG_WAVE_KERNEL(kWave);
+  StartInOrder();
   WARMLEG_SHARED(float, partial, [kMaxBlock / kWave]);
   const int64_t row = static_cast<int64_t>(BlockX()) * n;
   const float scale = InverseRms<kWave>(n, eps, partial, [&](int i) {
@@ -48,6 +50,7 @@ __global__ void AddRmsNormKernel(float* h, const float* delta, const W* weight, 
 }
 
 __global__ void AddKernel(float* h, const float* delta, int64_t n) {
+  StartInOrder();
   const int64_t i = static_cast<int64_t>(blockIdx.x) * Threads() + Thread();
   if (i < n) h[i] += delta[i];
 }
@@ -56,6 +59,7 @@ template <int kWave, class W>
 __global__ void GatedRmsNormKernel(const float* x, HeadView<float> z, const W* weight, float* out, int heads,
                                    int n, float eps) {
   WARMLEG_WAVE_KERNEL(kWave);
+  StartInOrder();
   WARMLEG_SHARED(float, partial, [kMaxBlock / kWave]);
   const int64_t row = static_cast<int64_t>(BlockX()) * n;
   const float* gate = z.At(BlockX() / heads, BlockX() % heads);
@@ -73,8 +77,9 @@ void RmsNorm(Queue& queue, const RmsNormArgs& args) {
   WithWave(queue, [&](auto wave) {
     constexpr int kWave = wave();
     WithWeight(args.weight, [&](auto* weight) {
-      launch(RmsNormKernel<kWave, Pointee<decltype(weight)>>, args.x.dim(0) * heads, ThreadsFor(n), 0, queue,
-             ViewOf(args.x), weight, ViewOf(args.out), heads, n, args.eps, args.one_plus ? 1.0F : 0.0F);
+      launch_early(RmsNormKernel<kWave, Pointee<decltype(weight)>>, args.x.dim(0) * heads, ThreadsFor(n), 0,
+                   queue, ViewOf(args.x), weight, ViewOf(args.out), heads, n, args.eps,
+                   args.one_plus ? 1.0F : 0.0F);
     });
   });
 }
@@ -82,16 +87,16 @@ void RmsNorm(Queue& queue, const RmsNormArgs& args) {
 void AddRmsNorm(Queue& queue, const AddRmsNormArgs& args) {
   const int64_t n = args.h.dim(1);
   if (!args.out) {
-    launch(AddKernel, DivUp<int64_t>(args.h.count(), 256), 256, 0, queue, args.h.as<float>(),
-           args.delta.as<const float>(), args.h.count());
+    launch_early(AddKernel, DivUp<int64_t>(args.h.count(), 256), 256, 0, queue, args.h.as<float>(),
+                 args.delta.as<const float>(), args.h.count());
     return;
   }
   WithWave(queue, [&](auto wave) {
     constexpr int kWave = wave();
     WithWeight(args.weight, [&](auto* weight) {
-      launch(AddRmsNormKernel<kWave, Pointee<decltype(weight)>>, args.h.dim(0), ThreadsFor(n), 0, queue,
-             args.h.as<float>(), args.delta.as<const float>(), weight, args.out.as<float>(), n, args.eps,
-             args.one_plus ? 1.0F : 0.0F);
+      launch_early(AddRmsNormKernel<kWave, Pointee<decltype(weight)>>, args.h.dim(0), ThreadsFor(n), 0, queue,
+                   args.h.as<float>(), args.delta.as<const float>(), weight, args.out.as<float>(), n,
+                   args.eps, args.one_plus ? 1.0F : 0.0F);
     });
   });
 }
@@ -102,9 +107,9 @@ void GatedRmsNorm(Queue& queue, const GatedRmsNormArgs& args) {
   WithWave(queue, [&](auto wave) {
     constexpr int kWave = wave();
     WithWeight(args.weight, [&](auto* weight) {
-      launch(GatedRmsNormKernel<kWave, Pointee<decltype(weight)>>, args.x.dim(0) * heads, ThreadsFor(n), 0,
-             queue, args.x.as<const float>(), ViewOf(args.z), weight, args.out.as<float>(), heads, n,
-             args.eps);
+      launch_early(GatedRmsNormKernel<kWave, Pointee<decltype(weight)>>, args.x.dim(0) * heads, ThreadsFor(n),
+                   0, queue, args.x.as<const float>(), ViewOf(args.z), weight, args.out.as<float>(), heads, n,
+                   args.eps);
     });
   });
 }

@@ -39,6 +39,7 @@ struct Results {
 template <int kWave, class From>
 __global__ void __launch_bounds__(kBlock) LargestKernel(From from, int n, int k, Results to) {
   WARMLEG_WAVE_KERNEL(kWave);
+  StartInOrder();
   WARMLEG_SHARED(uint64_t, partial, [kBlock / kWave]);
   uint64_t mine[kMine];
   WARMLEG_UNROLL
@@ -69,8 +70,8 @@ template <class From>
 void Level(Queue& queue, const From& from, int64_t rows, int64_t n, int64_t k, const Results& to) {
   WithWave(queue, [&](auto wave) {
     constexpr int kWave = wave();
-    launch(LargestKernel<kWave, From>, Blocks(DivUp<int64_t>(n, kChunk), rows), kBlock, 0, queue, from, n, k,
-           to);
+    launch_early(LargestKernel<kWave, From>, Blocks(DivUp<int64_t>(n, kChunk), rows), kBlock, 0, queue, from,
+                 n, k, to);
   });
 }
 

@@ -41,6 +41,7 @@ __device__ void StageQuery(const Edges<P, S>& a, int t, int32_t before, int begi
 
 template <class P, class S>
 __global__ void __launch_bounds__(kBlock) EdgesKernel(Edges<P, S> a) {
+  StartInOrder();
   WARMLEG_SHARED(float, query, [kDepth]);
   WARMLEG_SHARED(float, partial, [kBlock]);
   const int t = BlockX();
@@ -74,6 +75,7 @@ __global__ void __launch_bounds__(kBlock) EdgesKernel(Edges<P, S> a) {
 }
 
 __global__ void PathWalkKernel(const float* edges, const int32_t* ids, int32_t* drafted, int rows, int k) {
+  StartInOrder();
   WARMLEG_DYNAMIC_SHARED(int32_t, best);  // [rows, k]: rank of the best successor, -1 for a NaN
   for (int at = Thread(); at < rows * k; at += Threads()) {
     if (at > 0 && at < k) continue;  // of row 0 the anchor's edges alone exist
@@ -101,6 +103,7 @@ struct Accept {
 
 // newest may be block[0], and everything that is read must be read first: hence the copies.
 __global__ void AcceptGreedyKernel(Accept a) {
+  StartInOrder();
   WARMLEG_SHARED(int32_t, block, [kMaxRows]);
   WARMLEG_SHARED(int32_t, target, [kMaxRows]);
   WARMLEG_SHARED(int32_t, stop, [kMaxRows]);
@@ -150,7 +153,7 @@ void SelectorEdges(Queue& queue, const SelectorEdgesArgs& args) {
                                  args.predecessor.dim(0),
                                  static_cast<int>(k),
                                  static_cast<int>(args.hidden.dim(1))};
-      launch(EdgesKernel<P, S>, Blocks(args.values.dim(0), k), kBlock, 0, queue, edges);
+      launch_early(EdgesKernel<P, S>, Blocks(args.values.dim(0), k), kBlock, 0, queue, edges);
     });
   });
 }
@@ -159,8 +162,9 @@ void PathWalk(Queue& queue, const PathWalkArgs& args) {
   if (args.q) return SampledWalk(queue, args);
   const int64_t rows = args.ids.dim(0);
   const int64_t k = args.ids.dim(1);
-  launch(PathWalkKernel, 1, kBlock, sizeof(int32_t) * static_cast<size_t>(rows * k), queue,
-         args.edges.as<const float>(), args.ids.as<const int32_t>(), args.drafted.as<int32_t>(), rows, k);
+  launch_early(PathWalkKernel, 1, kBlock, sizeof(int32_t) * static_cast<size_t>(rows * k), queue,
+               args.edges.as<const float>(), args.ids.as<const int32_t>(), args.drafted.as<int32_t>(), rows,
+               k);
 }
 
 void AcceptGreedy(Queue& queue, const AcceptGreedyArgs& args) {
@@ -174,7 +178,7 @@ void AcceptGreedy(Queue& queue, const AcceptGreedyArgs& args) {
                          .result = args.result.as<int32_t>(),
                          .rows = static_cast<int>(args.block.dim(0)),
                          .stops = args.stop_ids ? static_cast<int>(args.stop_ids.dim(0)) : 0};
-  launch(AcceptGreedyKernel, 1, 64, 0, queue, accept);
+  launch_early(AcceptGreedyKernel, 1, 64, 0, queue, accept);
 }
 
 }  // namespace vt::hip::WARMLEG_VENDOR

@@ -85,7 +85,7 @@ inline std::string ErrorDetail() { return {}; }
 
 template <class... P>
 hipError_t LaunchOn(hipStream_t stream, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
-                    const char*, int, const std::tuple<P...>& values) {
+                    const char*, int, const std::tuple<P...>& values, bool /*early*/) {
   return std::apply(
       [&](const P&... value) {
         void* args[] = {const_cast<std::remove_const_t<P>*>(&value)..., nullptr};
@@ -96,6 +96,9 @@ hipError_t LaunchOn(hipStream_t stream, void (*kernel)(P...), dim3 grid, dim3 bl
 }
 
 #if defined(__HIP__)
+// Kernels run one after another.
+__device__ inline void LetNextStart() {}
+__device__ inline void AwaitPrevious() {}
 __device__ inline void BlockSync() { __syncthreads(); }
 __device__ inline void DeviceFence() { __threadfence(); }
 __device__ inline uint64_t DeviceClock() {

@@ -156,7 +156,7 @@ inline std::string ErrorDetail() { return {}; }
 
 template <class... P>
 hipError_t LaunchOn(hipStream_t stream, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
-                    const char*, int, const std::tuple<P...>& values) {
+                    const char*, int, const std::tuple<P...>& values, bool early) {
   const void* entry = reinterpret_cast<const void*>(kernel);
   if (shared_bytes > 48 * 1024) {  // above that a kernel has to ask (CUDA programming guide, shared memory)
     const cudaError_t error = cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -166,13 +166,28 @@ hipError_t LaunchOn(hipStream_t stream, void (*kernel)(P...), dim3 grid, dim3 bl
   return std::apply(
       [&](const P&... value) {
         void* args[] = {const_cast<std::remove_const_t<P>*>(&value)..., nullptr};
-        return cudaLaunchKernel(entry, grid, block, args, shared_bytes, stream);
+        cudaLaunchAttribute attribute = {};
+        attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attribute.val.programmaticStreamSerializationAllowed = 1;
+        cudaLaunchConfig_t config = {};
+        config.gridDim = grid;
+        config.blockDim = block;
+        config.dynamicSmemBytes = shared_bytes;
+        config.stream = stream;
+        config.attrs = &attribute;
+        config.numAttrs = early ? 1 : 0;
+        return cudaLaunchKernelExC(&config, entry, args);
       },
       values);
 }
 
 #if defined(__CUDACC__)
 inline constexpr unsigned kAllLanes = 0xffffffffU;
+
+// Programmatic dependent launch (CUDA programming guide): the next kernel may be scheduled once every block
+// of this one has said so or ended; AwaitPrevious returns when all work queued before has ended.
+__device__ inline void LetNextStart() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+__device__ inline void AwaitPrevious() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
 __device__ inline void BlockSync() { __syncthreads(); }
 __device__ inline void DeviceFence() { __threadfence(); }

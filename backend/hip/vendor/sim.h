@@ -57,11 +57,14 @@ inline std::string ErrorDetail() { return LastFault(); }
 
 template <class... P>
 hipError_t LaunchOn(hipStream_t stream, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
-                    const char* file, int line, const std::tuple<P...>& values) {
+                    const char* file, int line, const std::tuple<P...>& values, bool /*early*/) {
   return LaunchKernel(stream, Geometry{grid, block, shared_bytes, file, line},
                       [kernel, values] { std::apply(kernel, values); });
 }
 
+// Kernels run one after another.
+inline void LetNextStart() {}
+inline void AwaitPrevious() {}
 inline void BlockSync() { BlockBarrier(); }
 inline void DeviceFence() {}
 inline uint64_t DeviceClock() { return ClockTicks(); }

@@ -33,6 +33,7 @@ inline constexpr int kMaxBlock = 1024;  // threads
 // Makes the queue's device current on this thread.
 hipStream_t StreamOf(Queue& queue);
 int WaveSize(const Queue& queue);
+int ComputeUnits(const Queue& queue);
 // Throws EnvironmentError "CALL failed at FILE:LINE: NAME (TEXT)" and clears the runtime's last error.
 void CheckHip(hipError_t error, const char* call, const char* file, int line);
 
@@ -51,12 +52,25 @@ struct Grid {
       : dim(static_cast<unsigned>(blocks)), file(file_), line(line_) {}
 };
 
-template <class... P, class... A>
-void launch(void (*kernel)(P...), Grid grid, dim3 block, size_t shared_bytes, Queue& queue, A&&... args) {
+template <bool kEarly, class... P, class... A>
+void LaunchKernel(void (*kernel)(P...), Grid grid, dim3 block, size_t shared_bytes, Queue& queue,
+                  A&&... args) {
   static_assert((std::is_trivially_copyable_v<P> && ...), "kernel arguments are copied as bytes");
   const std::tuple<P...> values{static_cast<P>(std::forward<A>(args))...};
-  CheckHip(LaunchOn(StreamOf(queue), kernel, grid.dim, block, shared_bytes, grid.file, grid.line, values),
-           "launch", grid.file, grid.line);
+  CheckHip(
+      LaunchOn(StreamOf(queue), kernel, grid.dim, block, shared_bytes, grid.file, grid.line, values, kEarly),
+      "launch", grid.file, grid.line);
+}
+template <class... P, class... A>
+void launch(void (*kernel)(P...), Grid grid, dim3 block, size_t shared_bytes, Queue& queue, A&&... args) {
+  LaunchKernel<false>(kernel, grid, block, shared_bytes, queue, std::forward<A>(args)...);
+}
+// For a kernel all of whose threads call AwaitPrevious() (or StartInOrder()) before they touch what earlier
+// work reads or writes: on NVIDIA its blocks may be scheduled while that work still runs.
+template <class... P, class... A>
+void launch_early(void (*kernel)(P...), Grid grid, dim3 block, size_t shared_bytes, Queue& queue,
+                  A&&... args) {
+  LaunchKernel<true>(kernel, grid, block, shared_bytes, queue, std::forward<A>(args)...);
 }
 
 // Calls f with the queue's wave size as a std::integral_constant.
@@ -95,6 +109,12 @@ struct alignas(sizeof(T) * N) Vec {
 };
 
 #if defined(WARMLEG_KERNELS)  // a compiler that knows what a thread is, or sim
+
+// First line of a kernel of launch_early that reads nothing ahead.
+__device__ inline void StartInOrder() {
+  LetNextStart();
+  AwaitPrevious();
+}
 
 __device__ inline float Rsqrt(float x) { return 1.0F / sqrtf(x); }
 

@@ -10,8 +10,8 @@ class DraftBlockAttention : public DeviceOps {
  protected:
   vt::DFlashBlockAttnArgs Block(int64_t rows, int32_t start, int64_t heads = 6, int64_t kv = 2,
                                 int64_t d = 20) {
-    return {.q = t_.Strided({rows, heads, d}),
-            .k_block = t_.Strided({rows, kv, d}),
+    return {.q = t_.Strided({rows, heads, d}, 4),
+            .k_block = t_.Strided({rows, kv, d}, rows % 4 + 1),
             .v_block = t_.Strided({rows, kv, d}),
             .k_ctx = t_.Random(kF32, {start + 5, kv, d}),
             .v_ctx = t_.Random(kF32, {start + 5, kv, d}),

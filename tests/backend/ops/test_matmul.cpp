@@ -21,6 +21,20 @@ TEST_F(MatMulOp, EqualsTheReferenceOverOddShapes) {
   }
 }
 
+// Rows that may be read 16 bytes at a time; outputs and k that fill no tile, no piece and no share of a device.
+TEST_F(MatMulOp, EqualsTheReferenceOverAlignedRows) {
+  for (const int64_t rows : {1, 3, 8, 9, 16, 17}) {
+    for (const auto& [n, k] : {std::pair{1, 8}, {33, 248}, {130, 1032}, {10700, 72}}) {
+      const vt::MatMulArgs args = {.x = t_.Strided({rows, k}, 4),
+                                   .w = t_.Random(kBf16, {n, k}),
+                                   .bias = rows % 2 == 0 ? t_.Random(kF32, {n}) : vt::Tensor{},
+                                   .out = t_.Strided({rows, n})};
+      Run(args);
+      EXPECT_TRUE(Near(args.out, reference::MatMul(args), 1e-5)) << rows << " x " << n << " x " << k;
+    }
+  }
+}
+
 TEST_F(MatMulOp, LeavesTheGapsOfAStridedOutputAlone) {
   const vt::Tensor whole = t_.Random(kF32, {5, 40});
   const vt::Tensor before = t_.Copy(whole);

@@ -42,7 +42,7 @@ class RowInvariance : public DeviceOps {
 
 TEST_F(RowInvariance, MatMul) {
   for (const auto& [type, k] : {std::pair<vt::DType, int64_t>{kF32, 301}, {kBf16, 301}, {kBf16, 1104}}) {
-    const vt::Tensor x = t_.Strided({rows_, k});
+    const vt::Tensor x = t_.Strided({rows_, k}, 4);
     const vt::Tensor w = t_.Random(type, {203, k});
     const vt::Tensor bias = t_.Random(type, {203});
     Check([&](int64_t first, int64_t n) {
