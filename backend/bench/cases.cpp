@@ -254,7 +254,9 @@ void AddDraft(Backend& backend) {
   Add<PathWalkArgs>(backend, "k:16/rows:7", [](Data& d) {
     return PathWalkArgs{.edges = d.Random(kF32, {7, 16, 16}),
                         .ids = d.RandomInts({7, 16}, 248320),
-                        .drafted = d.Zeros(kI32, {7})};
+                        .drafted = d.Zeros(kI32, {7}),
+                        .q = {},
+                        .draws = {}};
   });
   Add<ArgMaxArgs>(backend, "248320/rows:8", [](Data& d) {
     return ArgMaxArgs{.x = d.Random(kF32, {8, 248320}), .out = d.Zeros(kI32, {8})};
