@@ -29,7 +29,8 @@ struct Settings {
   std::optional<std::string> prompt;
   std::optional<std::string> prompt_ids;
   int64_t max_new_tokens = 0;
-  double temperature = 0;
+  decode::Sampling sampling;
+  int64_t seed = 1;
   bool ignore_eos = false;
 };
 
@@ -119,10 +120,7 @@ void CheckBeforeLoading(const Settings& s, std::span<const int32_t> prompt, cons
 }
 
 int RunGenerate(const Settings& s) {
-  if (s.temperature != 0) {
-    throw vt::InputError(
-        fmt::format("--temperature {}: only greedy decoding (0) is supported", s.temperature));
-  }
+  if (s.seed < 0) throw vt::InputError(fmt::format("--seed {}: must not be negative", s.seed));
   if (s.max_new_tokens < 0) {
     throw vt::InputError(fmt::format("--max-new-tokens {}: must not be negative", s.max_new_tokens));
   }
@@ -139,6 +137,8 @@ int RunGenerate(const Settings& s) {
 
   decode::Options options;
   options.max_new_tokens = s.max_new_tokens;
+  options.sampling = s.sampling;
+  options.sampling.seed = static_cast<uint64_t>(s.seed);
   CheckBeforeLoading(s, prompt, options);
 
   vt::Backend& backend = vt::GetBackend(device);
@@ -176,7 +176,21 @@ void AddGenerate(CLI::App& app, int& exit_code) {
       ->add_option("--precision", s->precision,
                    "activations of the prefill: exact or bf16 (default: bf16 on GPUs, else exact)")
       ->check(CLI::IsMember({"exact", "bf16"}));
-  command->add_option("--temperature", s->temperature, "0: greedy")->capture_default_str();
+  command->add_option("--temperature", s->sampling.temperature, "0: greedy; else 0.001 to 100")
+      ->capture_default_str();
+  command->add_option("--top-k", s->sampling.top_k, "with a temperature: draw from the K best tokens; 0: all")
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--top-p", s->sampling.top_p,
+          "with a temperature: draw from the best tokens that together have this probability; 1: all")
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--seed", s->seed,
+          "of the random numbers: the same seed gives the same tokens on every device, as long as the "
+          "logits do not differ")
+      ->capture_default_str();
   command->add_flag("--ignore-eos", s->ignore_eos, "stop tokens do not end the output");
   command->add_option("--trace", s->trace, "write ids, first logits and every draft round to this file");
   SetExample(

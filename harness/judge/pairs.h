@@ -14,7 +14,8 @@ namespace warmleg::judge {
 // sentinels lies too far from the median (devices only).
 void JudgeSentinels(record::Result& result, const std::vector<Pair>& pairs, const Policy& policy);
 
-// The same prompt by the same arm in one process gave other ids or other accept counts (greedy only).
+// The same prompt by the same arm in one process gave other ids or other accept counts. Sampled legs too: the
+// seed and the prompt's index decide their random numbers.
 void JudgeStateLeak(record::Result& result);
 
 // Process index below 1 - 5 % of the best: its absolute rates are left out.

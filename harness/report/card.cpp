@@ -114,10 +114,14 @@ std::string Card(const Result& r, const std::string& file, const std::string& sh
   text += fmt::format("| | plain | {} | ratio (95 %) |\n|---|---|---|---|\n", arm);
   text += Row(r, arm, "decode", "decode_tok_s", s.decode);
   text += Row(r, arm, "prefill", "prefill_tok_s", s.prefill);
-  text += fmt::format(
-      "\n- committed/round {}, break-even {}; {} processes, {}; ids equal on {} of {} prompts\n",
-      Cell(Value(r, arm, "committed_per_round")), Cell(s.break_even_committed_per_round), r.processes.size(),
-      Legs(m), r.reference.identical.value_or(0), r.reference.prompts.value_or(0));
+  const std::string ids =
+      r.workload.temperature > 0
+          ? fmt::format("ids not compared (sampled, seed {})", r.workload.seed)
+          : fmt::format("ids equal on {} of {} prompts", r.reference.identical.value_or(0),
+                        r.reference.prompts.value_or(0));
+  text += fmt::format("\n- committed/round {}, break-even {}; {} processes, {}; {}\n",
+                      Cell(Value(r, arm, "committed_per_round")), Cell(s.break_even_committed_per_round),
+                      r.processes.size(), Legs(m), ids);
   text += fmt::format("- board: {}; clocks: {}\n", Board(r), Clocks(m));
   text += fmt::format("- workload: {} prompts, {} new tokens, block {}, {} {}, {}, temperature {}\n",
                       r.workload.prompts, r.workload.max_new_tokens, r.workload.block_size, r.workload.dtype,

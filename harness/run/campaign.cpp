@@ -181,7 +181,8 @@ std::unique_ptr<WorkerSession> Campaign::StartWorker(int64_t process) {
 }
 
 void Campaign::EnsureReference() {
-  if (plan_.made_up()) {
+  // Sampled arms agree in distribution, not token by token: there is nothing to compare ids with.
+  if (plan_.made_up() || plan_.sampling.on()) {
     result_.reference.source = "not_applicable";
     return;
   }
@@ -244,6 +245,8 @@ LegRequest Campaign::RequestFor(const std::string& arm, const Prompt& prompt) co
   request.block_size = arm == "plain" ? 1 : block_size_;
   request.ignore_eos = plan_.ignore_eos;
   request.precision = plan_.precision;
+  request.sampling = plan_.sampling;
+  request.sampling.request = static_cast<int32_t>(&prompt - plan_.prompts.data());
   return request;
 }
 

@@ -120,6 +120,7 @@ DoneReply Engine::Warm(const WarmRequest& request) {
   decode::Options options;
   options.ignore_eos = true;
   options.precision = ParsePrecision(request.precision);
+  options.sampling = request.sampling;
   const auto run = [&](const std::string& arm, const std::vector<int32_t>& prompt, int64_t tokens) {
     options.max_new_tokens = std::min(tokens, request.max_new_tokens);
     options.block_size = arm == "plain" ? 1 : request.block_size;
@@ -151,6 +152,7 @@ LegReply Engine::Leg(const LegRequest& request) {
   options.block_size = request.block_size;
   options.ignore_eos = request.ignore_eos;
   options.precision = ParsePrecision(request.precision);
+  options.sampling = request.sampling;
   options.record_margins = request.margins;
   std::optional<DeviceClock> clock;
   if (request.clock_interval_ms > 0 && backend_ != nullptr)

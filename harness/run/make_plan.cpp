@@ -106,7 +106,7 @@ void MakePrompts(Plan& plan, const std::vector<int64_t>& lengths, int64_t vocab)
     if (lengths[i] > 0 && !plan.random_weights)
       throw vt::InputError(fmt::format(
           "prompt '{}': a length makes up ids, which needs \"weights\": \"random\"", plan.prompts[i].id));
-    const uint64_t key = vt::RandomWord(static_cast<uint64_t>(plan.seed), i);
+    const uint64_t key = vt::RandomWord(plan.sampling.seed, i);
     for (int64_t at = 0; at < lengths[i]; ++at)
       plan.prompts[i].ids.push_back(static_cast<int32_t>(vt::RandomWord(key, static_cast<uint64_t>(at)) %
                                                          static_cast<uint64_t>(vocab)));
@@ -145,6 +145,7 @@ void CheckRequests(const Plan& plan, const Checked& models) {
   decode::Options options;
   options.max_new_tokens = plan.max_new_tokens;
   options.block_size = plan.block_size;
+  options.sampling = plan.sampling;
   for (const Prompt& prompt : plan.prompts) {
     try {
       decode::CheckRequest(models.target.weights.config, &models.draft.weights.config, prompt.ids, options);
@@ -180,14 +181,13 @@ Plan MakePlan(const scenario::Scenario& scenario) {
   plan.committed_per_round = scenario.committed_per_round;
   plan.chat = std::string(scenario::Name(scenario.chat));
   const scenario::Generation& generation = scenario.generation;
-  if (generation.temperature != 0) {
-    throw vt::InputError(fmt::format("generation.temperature is {}: only greedy decoding (0) is supported",
-                                     generation.temperature));
-  }
   plan.max_new_tokens = generation.max_new_tokens;
   plan.ignore_eos = generation.ignore_eos;
   plan.precision = generation.precision;
-  plan.top_k = generation.top_k, plan.top_p = generation.top_p, plan.seed = generation.seed;
+  plan.sampling.temperature = generation.temperature;
+  plan.sampling.top_k = generation.top_k;
+  plan.sampling.top_p = generation.top_p;
+  plan.sampling.seed = static_cast<uint64_t>(generation.seed);
   plan.draft_arm = scenario.drafting_arm;
   plan.block_size = static_cast<int>(scenario.block_size);
   plan.processes = scenario.plan.processes;

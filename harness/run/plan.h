@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/decode/sampling.h"
 #include "backend/model/counts.h"
 #include "backend/vt/device.h"
 #include "harness/record/reason.h"
@@ -33,11 +34,10 @@ struct Plan {
   std::vector<model::Counted> counts;  // one a prompt length, at the middle of the output
   int64_t max_new_tokens = 0;
   bool ignore_eos = false;
-  std::string precision;  // exact | bf16
-  int64_t top_k = 0, seed = 0;
-  double top_p = 1;
-  std::string draft_arm;  // "dflash2"
-  int block_size = 0;     // 0: the draft's own
+  std::string precision;      // exact | bf16
+  decode::Sampling sampling;  // without its request, which is the prompt's index
+  std::string draft_arm;      // "dflash2"
+  int block_size = 0;         // 0: the draft's own
   int64_t processes = 0, pairs = 0, warmup_pairs = 0;
   double min_leg_s = 0, leg_timeout_s = 0;
   std::string perf_level;  // keep | high

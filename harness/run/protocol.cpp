@@ -21,16 +21,22 @@ void Fields(F& f, LoadRequest& m) {
   f("weights", m.weights), f("seed", m.seed), f("committed_per_round", m.committed_per_round);
 }
 template <class F>
+void Fields(F& f, decode::Sampling& m) {
+  f("temperature", m.temperature), f("top_k", m.top_k), f("top_p", m.top_p), f("seed", m.seed);
+  f("request", m.request);
+}
+template <class F>
 void Fields(F& f, WarmRequest& m) {
   f("prompts", m.prompts), f("draft_arm", m.draft_arm), f("block_size", m.block_size);
-  f("precision", m.precision), f("max_new_tokens", m.max_new_tokens);
+  f("precision", m.precision), f("sampling", m.sampling), f("max_new_tokens", m.max_new_tokens);
 }
 template <class F>
 void Fields(F& f, LegRequest& m) {
   f("process", m.process), f("index", m.index), f("arm", m.arm), f("prompt_ids", m.prompt_ids),
       f("max_new_tokens", m.max_new_tokens);
   f("block_size", m.block_size), f("ignore_eos", m.ignore_eos), f("precision", m.precision);
-  f("repeats", m.repeats), f("clock_interval_ms", m.clock_interval_ms), f("margins", m.margins);
+  f("sampling", m.sampling), f("repeats", m.repeats);
+  f("clock_interval_ms", m.clock_interval_ms), f("margins", m.margins);
 }
 template <class F>
 void Fields(F& f, SentinelRequest& m) {

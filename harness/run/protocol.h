@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backend/decode/generation.h"
+#include "backend/decode/sampling.h"
 #include "backend/vt/stats.h"
 
 namespace warmleg::run {
@@ -42,6 +43,7 @@ struct WarmRequest {
   std::string draft_arm;                      // name of the drafting arm; empty: plain only
   int block_size = 0;
   std::string precision;  // exact | bf16
+  decode::Sampling sampling;
   int64_t max_new_tokens = 0;
 };
 
@@ -54,6 +56,7 @@ struct LegRequest {
   int block_size = 0;  // 1: plain decoding
   bool ignore_eos = false;
   std::string precision;  // exact | bf16
+  decode::Sampling sampling;
   int64_t repeats = 1;
   int64_t clock_interval_ms = 0;  // ask the device for its clock; 0: a sensor tells it
   bool margins = false;           // plain top-1 minus top-2 of every output token

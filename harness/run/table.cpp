@@ -209,6 +209,9 @@ std::string Checks(const Result& result, size_t width) {
     segments.push_back(fmt::format("ids equal on {} of {}", *reference.identical, *reference.prompts));
   } else if (judge::MadeUp(result)) {
     segments.emplace_back("ids not compared: they are made up");
+  } else if (result.workload.temperature > 0) {
+    segments.push_back(fmt::format("ids not compared: sampled at temperature {}, seed {}",
+                                   result.workload.temperature, result.workload.seed));
   } else {
     segments.emplace_back("ids not compared: no plain reference");
   }

@@ -96,8 +96,9 @@ record::Workload MakeWorkload(const Plan& plan) {
   out.max_new_tokens = plan.max_new_tokens;
   out.block_size = plan.block_size;
   out.ignore_eos = plan.ignore_eos;
-  out.temperature = 0;
-  out.top_k = plan.top_k, out.top_p = plan.top_p, out.seed = plan.seed;
+  out.temperature = plan.sampling.temperature;
+  out.top_k = plan.sampling.top_k, out.top_p = plan.sampling.top_p;
+  out.seed = static_cast<int64_t>(plan.sampling.seed);
   out.precision = plan.precision;
   out.chat = plan.chat;
   out.graph_mode = "eager";

@@ -23,7 +23,7 @@ WorkerSession::WorkerSession(const Plan& plan, bool with_draft, const WorkerProc
   request.device = vt::ToString(plan.device);
   request.capacity = Capacity(plan);
   request.weights = plan.random_weights ? "random" : "checkpoint";
-  request.seed = plan.seed;
+  request.seed = static_cast<int64_t>(plan.sampling.seed);
   request.committed_per_round = plan.committed_per_round.value_or(0);
   try {
     loaded_ = Ask<LoadedReply>(request, std::max(plan.leg_timeout_s, kLeastTimeout_s), progress);
@@ -80,6 +80,7 @@ void WorkerSession::Warm() {
   request.draft_arm = plan_.draft_arm;
   request.block_size = plan_.block_size > 0 ? plan_.block_size : static_cast<int>(loaded_.draft_block_size);
   request.precision = plan_.precision;
+  request.sampling = plan_.sampling;
   request.max_new_tokens = plan_.max_new_tokens;
   const auto shapes = static_cast<double>(request.prompts.size() + 1);
   Ask<DoneReply>(request, std::max(plan_.leg_timeout_s, kLeastTimeout_s) * shapes);

@@ -112,6 +112,27 @@ class Generate(ProgramTest):
         self.assertEqual(trace["rounds"], [])
         self.assertEqual(trace["output_ids"], case["greedy"][:16])
 
+    def test_a_seed_decides_what_is_sampled(self):
+        def rounds(*args):
+            trace_file = os.path.join(self.folder.name, "out.json")
+            done = self.generate("--prompt", "def main(argv):", "--max-new-tokens", "24", "--ignore-eos", "--trace",
+                                 trace_file, *args)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(trace_file, encoding="utf-8") as f:
+                trace = json.load(f)
+            self.assertEqual(len(trace["output_ids"]), 24)
+            return trace["output_ids"], trace["rounds"]
+
+        sampled = ("--temperature", "0.8", "--top-k", "40", "--top-p", "0.95")
+        for arm in ((), ("--draft", DRAFT)):
+            with self.subTest(arm=arm):
+                first = rounds(*arm, *sampled, "--seed", "3")
+                self.assertEqual(rounds(*arm, *sampled, "--seed", "3"), first)
+                self.assertNotEqual(rounds(*arm, *sampled, "--seed", "4"), first)
+                greedy = rounds(*arm)
+                self.assertEqual(rounds(*arm, "--temperature", "0", "--seed", "9"), greedy)
+                self.assertEqual(rounds(*arm, "--temperature", "0.8", "--top-k", "1")[0], greedy[0])
+
     def test_prompt_ids_need_no_tokenizer(self):
         case = self.golden("flat-tied.json")
         done = self.warmleg("generate", "--target", "tests/data/flat-tied/target", "--prompt-ids",
@@ -129,7 +150,12 @@ class Generate(ProgramTest):
         self.assertEqual((done.returncode, done.stdout), (0, "\n"), done.stderr)
 
     def test_bad_input_is_a_line_a_reason_and_2(self):
-        for args, word in ((["--prompt-ids", "1", "--max-new-tokens", "4", "--temperature", "0.7"], "temperature"),
+        one = ["--prompt-ids", "1", "--max-new-tokens", "4"]
+        for args, word in (([*one, "--temperature", "-1"], "temperature is -1"),
+                           ([*one, "--temperature", "0.0001"], "0.001..100"),
+                           ([*one, "--temperature", "1", "--top-k", "-1"], "top_k is -1"),
+                           ([*one, "--temperature", "1", "--top-p", "1.5"], "top_p is 1.5"),
+                           ([*one, "--temperature", "1", "--seed", "-1"], "--seed -1"),
                            (["--prompt-ids", "1", "--max-new-tokens", "-1"], "max-new-tokens"),
                            (["--prompt-ids", "999999", "--max-new-tokens", "4"], "999999"),
                            (["--prompt", "", "--max-new-tokens", "4"], "empty"),

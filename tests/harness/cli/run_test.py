@@ -13,6 +13,32 @@ from program import ROOT, SMALL, ProgramTest, main, may_mount
 
 
 class Run(ProgramTest):
+    def test_a_sampled_run(self):
+        done = self.warmleg("run", "tiny-code", "--set", "device=cpu", "--set", "plan.processes=2", "--set",
+                            "plan.pairs=2", "--set", "generation.max_new_tokens=24", "--set",
+                            "generation.temperature=0.8", "--set", "generation.seed=5", "--out", self.out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = self.load()
+        self.assertEqual(result["verdict"], "unverified")
+        workload = result["workload"]
+        self.assertEqual([workload[k] for k in ("temperature", "top_k", "top_p", "seed")], [0.8, 0, 1, 5])
+        hashes = {}
+        for leg in result["legs"]:
+            self.check_counters(leg)
+            self.assertTrue(leg["valid"], leg["reasons"])
+            self.assertGreater(leg["counters"]["output_tokens"], 0)
+            hashes.setdefault((leg["prompt"], leg["arm"]), set()).add(leg["output_sha256"])
+            ops = {p["op"] for p in leg["providers"]}
+            self.assertIn("RandomSample", ops)
+            self.assertEqual("RejectionSample" in ops, leg["arm"] == "dflash2")
+        self.assertEqual({len(h) for h in hashes.values()}, {1}, "one seed, one output in every process")
+        self.assertEqual(len(hashes), 4)
+        self.assertEqual(result["reference"]["source"], "not_applicable")
+        self.assertNotIn("reference_unavailable", [w["code"] for w in result["warnings"]])
+        self.assertIn("ids not compared: sampled at temperature 0.8, seed 5", done.stdout)
+        again = self.warmleg("card", self.out)
+        self.assertIn("ids not compared (sampled, seed 5)", again.stdout)
+
     def test_a_small_run(self):
         done = self.warmleg("run", "tiny-code", "--set", "device=cpu", "--set", "plan.processes=2", "--set",
                             "plan.pairs=3", "--set", "generation.max_new_tokens=24", "--out", self.out)
@@ -198,7 +224,7 @@ class Refused(ProgramTest):
         self.refused(2, "gpu", "--set", "device=gpu")
 
     def test_temperature(self):
-        self.refused(2, "temperature", "--set", "generation.temperature=0.7")
+        self.refused(2, "temperature is 0.0001", "--set", "generation.temperature=0.0001")
 
     def test_a_missing_checkpoint(self):
         self.refused(2, "/nowhere", "--set", "target=/nowhere")

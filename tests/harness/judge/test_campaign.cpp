@@ -221,7 +221,8 @@ TEST(Campaign, StateLeak) {
   sampled.workload.temperature = 0.7;
   LegOf(sampled, 2, 3, "dflash2").prompt = "p1";
   Judge(sampled, DevicePolicy());
-  EXPECT_EQ(sampled.verdict, Verdict::verified);
+  EXPECT_TRUE(record::Has(LegOf(sampled, 2, 3, "dflash2").reasons, Code::state_leak))
+      << "the seed is the same";
 }
 
 TEST(Verdict, UnverifiedWhenClocksAreNotSeenOrDoNotBind) {

@@ -30,6 +30,8 @@ TEST(Protocol, RequestsComeBackAsTheyWere) {
   leg.process = 3, leg.index = 7, leg.arm = "dflash2", leg.prompt_ids = {1, -1, 248069};
   leg.max_new_tokens = 96, leg.block_size = 8, leg.ignore_eos = true, leg.precision = "bf16";
   leg.repeats = 5, leg.margins = true, leg.clock_interval_ms = 100;
+  leg.sampling = {
+      .temperature = 0.8, .top_k = 40, .top_p = 0.95, .seed = (uint64_t{1} << 53) + 1, .request = 6};
   const auto back = std::get<LegRequest>(Through(Request{leg}));
   EXPECT_EQ(back.process, 3);
   EXPECT_EQ(back.index, 7);
@@ -38,6 +40,11 @@ TEST(Protocol, RequestsComeBackAsTheyWere) {
   EXPECT_EQ(back.block_size, 8);
   EXPECT_TRUE(back.ignore_eos);
   EXPECT_EQ(back.repeats, 5);
+  EXPECT_EQ(back.sampling.temperature, 0.8);
+  EXPECT_EQ(back.sampling.top_k, 40);
+  EXPECT_EQ(back.sampling.top_p, 0.95);
+  EXPECT_EQ(back.sampling.seed, (uint64_t{1} << 53) + 1);
+  EXPECT_EQ(back.sampling.request, 6);
   EXPECT_TRUE(back.margins);
   EXPECT_EQ(back.clock_interval_ms, 100);
   WarmRequest warm;
