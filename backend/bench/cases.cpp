@@ -263,6 +263,72 @@ void AddDraft(Backend& backend) {
   });
 }
 
+Draws DrawsOf(Data& d) { return {.seed = d.Ints({1, 0, 0}), .position = d.Ints({100})}; }
+
+// Weights that one plain step of Qwen3.8-27B reads: 64 MLPs, 48 linear and 16 full attentions, the head;
+// bf16.
+constexpr double kStepBytes = 2.0 * (64.0 * 3 * 5120 * 17408 + 48.0 * 5120 * (10240 + 6144 + 96 + 6144) +
+                                     16.0 * 5120 * (12288 + 2048 + 6144) + 248320.0 * 5120);
+
+// All that a plain step does to choose its token, and its share of a step that reads at the roof.
+void MeasureSamplingChain(benchmark::State& state, Backend& backend) {
+  Data data(backend);
+  Queue& queue = data.queue();
+  const Tensor logits = data.Random(kF32, {1, 248320});
+  const Tensor scaled = data.Zeros(kF32, {1, 248320});
+  const ApplyTemperatureArgs temperature = {logits, scaled, 0.1F};  // to -10..10, as wide as real logits
+  const ApplyTopKTopPArgs filter = {scaled, 20, 0.95F};
+  const RandomSampleArgs sample = {.x = scaled, .out = data.Zeros(kI32, {1}), .draws = DrawsOf(data)};
+  std::vector<double> times;
+  const auto run = [&] {
+    backend.Stamp(queue, 0);
+    Run(queue, temperature);
+    Run(queue, filter);
+    Run(queue, sample);
+    backend.Stamp(queue, 1);
+    backend.Synchronize(queue);
+  };
+  run();  // warm
+  for (auto _ : state) {
+    run();
+    times.push_back(backend.StampSeconds(queue, 0, 1));
+    state.SetIterationTime(times.back());
+  }
+  std::vector<double> roofs;
+  for (int i = 0; i < 5; ++i) roofs.push_back(Roof(backend));
+  const double roof = Median(roofs);
+  state.counters["roof_GB/s"] = roof;
+  state.counters["share_of_27B_step"] = Median(times) / (kStepBytes / (roof * 1e9));
+}
+
+void AddSampling(Backend& backend) {
+  for (const int blocks : {1, 0}) {
+    Add<RandomSampleArgs>(backend, blocks == 1 ? "248320/rows:1/one-block" : "248320/rows:1/split",
+                          [blocks](Data& d) {
+                            return RandomSampleArgs{.x = d.Random(kF32, {1, 248320}),
+                                                    .out = d.Zeros(kI32, {1}),
+                                                    .draws = DrawsOf(d),
+                                                    .blocks = blocks};
+                          });
+  }
+  Add<SoftmaxArgs>(backend, "248320/rows:7", [](Data& d) {
+    return SoftmaxArgs{.x = d.Random(kF32, {7, 248320}), .out = d.Zeros(kF32, {7, 248320})};
+  });
+  Add<RejectionSampleArgs>(backend, "248320/k:16/rows:8", [](Data& d) {
+    return RejectionSampleArgs{.block = d.RandomInts({8}, 248320),
+                               .p = d.Zeros(kF32, {7, 248320}),
+                               .q = d.Zeros(kF32, {7, 16}),
+                               .ids = d.RandomInts({7, 16}, 248320),
+                               .bonus = d.Ints({1}),
+                               .target = d.Zeros(kI32, {8}),
+                               .draws = DrawsOf(d)};
+  });
+  benchmark::RegisterBenchmark("SamplingChain/248320/top_k:20/top_p:0.95/rows:1",
+                               [&backend](benchmark::State& state) { MeasureSamplingChain(state, backend); })
+      ->UseManualTime()
+      ->Unit(benchmark::kMicrosecond);
+}
+
 }  // namespace
 
 void RegisterCases(Backend& backend) {
@@ -287,6 +353,7 @@ void RegisterCases(Backend& backend) {
     AddMixers(backend, rows);
   }
   AddDraft(backend);
+  AddSampling(backend);
 }
 
 }  // namespace vt::bench
