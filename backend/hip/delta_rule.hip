@@ -28,7 +28,7 @@ struct Sums {
 
 // q and k of rows first .. first + rows - 1, raw and followed by zeros: [rows][q, k][width].
 __device__ void StageKeys(const Rule& a, int first, int rows, int key_head, int width, float* shared) {
-  constexpr int kAhead = 4;
+  constexpr int kAhead = 2;  // more would spill scalar registers on gfx90a
   for (int c = Thread(); c < width; c += Threads()) {
     for (int i0 = 0; i0 < rows; i0 += kAhead) {
       float value[kAhead][2];
