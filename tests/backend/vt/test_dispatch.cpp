@@ -26,7 +26,12 @@ class LazyBackend : public vt::Backend {
  public:
   explicit LazyBackend(int index) : Backend({vt::DeviceType::rocm, index}) {}
 
-  vt::DeviceInfo Info() const override { return {.device = device(), .name = "lazy", .gfx = {}, .pci = {}}; }
+  vt::DeviceInfo Info() const override {
+    vt::DeviceInfo info;
+    info.device = device();
+    info.name = "lazy";
+    return info;
+  }
   vt::MemoryKind memory_kind() const override {
     return device().index == 0 ? vt::MemoryKind::host_coherent : vt::MemoryKind::device;
   }
