@@ -22,8 +22,8 @@ Fiber::Fiber(std::function<void()> body)
       stacks_(kStackBytes),
       stack_(stacks_.allocate()),
       tsan_inside_(CreateTsanFiber()) {
-  // Boost enters the new stack here already; told nothing, AddressSanitizer would keep its entry's frame with this
-  // thread, which may end before the fiber.
+  // Boost enters the new stack here already; told nothing, AddressSanitizer would keep its entry's frame with
+  // this thread, which may end before the fiber.
   LeaveStack(&outside_fake_, static_cast<const char*>(stack_.sp) - stack_.size, stack_.size);
   inside_ = boost::context::fiber(
       std::allocator_arg, boost::context::preallocated(stack_.sp, stack_.size, stack_), stacks_,

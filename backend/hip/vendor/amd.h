@@ -106,8 +106,8 @@ __device__ inline uint64_t DeviceClock() {
 #if __has_builtin(__builtin_amdgcn_s_memrealtime)
   return __builtin_amdgcn_s_memrealtime();
 #else
-  // gfx11 and later have a message instead (RDNA3 ISA, MSG_RTN_GET_REALTIME); wall_clock64 of older HIP headers is
-  // the constant -1 there.
+  // gfx11 and later have a message instead (RDNA3 ISA, MSG_RTN_GET_REALTIME); wall_clock64 of older HIP
+  // headers is the constant -1 there.
   return __builtin_amdgcn_s_sendmsg_rtnl(0x83);
 #endif
 #else

@@ -83,8 +83,10 @@ inline hipError_t hipHostGetDevicePointer(void** device, void* host, unsigned fl
 inline hipError_t hipMallocManaged(void** data, size_t bytes, unsigned flags = hipMemAttachGlobal) {
   return cudaMallocManaged(data, bytes, flags);
 }
-// The kind follows from the addresses: memory of a host-coherent backend is the host's, whatever it is used as.
-inline hipError_t hipMemcpyAsync(void* to, const void* from, size_t bytes, hipMemcpyKind, hipStream_t stream) {
+// The kind follows from the addresses: memory of a host-coherent backend is the host's, whatever it is used
+// as.
+inline hipError_t hipMemcpyAsync(void* to, const void* from, size_t bytes, hipMemcpyKind,
+                                 hipStream_t stream) {
   return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream);
 }
 inline hipError_t hipMemsetAsync(void* to, int value, size_t bytes, hipStream_t stream) {

@@ -21,7 +21,8 @@ TEST_F(MatMulOp, EqualsTheReferenceOverOddShapes) {
   }
 }
 
-// Rows that may be read 16 bytes at a time; outputs and k that fill no tile, no piece and no share of a device.
+// Rows that may be read 16 bytes at a time; outputs and k that fill no tile, no piece and no share of a
+// device.
 TEST_F(MatMulOp, EqualsTheReferenceOverAlignedRows) {
   for (const int64_t rows : {1, 3, 8, 9, 16, 17}) {
     for (const auto& [n, k] : {std::pair{1, 8}, {33, 248}, {130, 1032}, {10700, 72}}) {

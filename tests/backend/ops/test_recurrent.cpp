@@ -48,7 +48,8 @@ TEST_F(RecurrentOps, CausalConvWithState) {
 
 TEST_F(RecurrentOps, GatedDeltaRule) {
   for (const vt::DType type : {kF32, kBf16}) {
-    for (const auto& [dk, dv] : {std::pair{1, 1}, {8, 8}, {13, 37}, {32, 32}, {5, 75}, {100, 40}, {300, 10}}) {
+    for (const auto& [dk, dv] :
+         {std::pair{1, 1}, {8, 8}, {13, 37}, {32, 32}, {5, 75}, {100, 40}, {300, 10}}) {
       for (const int64_t rows : {1, 4, 16, 17, 75}) {
         for (const bool keep : {false, true}) {
           if (keep && rows > 17) continue;
