@@ -260,6 +260,11 @@ TEST(Verdict, WhoseClocksBind) {
 
 TEST(Verdict, SimulatedAndInvalid) {
   Result r = MakeCampaign();
+  for (record::Process& process : r.processes) process.read_gb_s = 1;
+  for (record::Leg& leg : r.legs) leg.read_bytes_per_round = 1e12;  // faster than the memory
+  Result on_device = r;
+  Judge(on_device, DevicePolicy());
+  EXPECT_EQ(on_device.verdict, Verdict::invalid);
   Judge(r, MakePolicy("sim:0", false, false, false, 1));
   EXPECT_EQ(r.verdict, Verdict::simulated);
   r = MakeCampaign();
