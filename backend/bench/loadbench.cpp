@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backend/backends.h"
+#include "backend/bench/tool.h"
 #include "backend/model/loader.h"
 #include "backend/vt/error.h"
 
@@ -175,17 +176,9 @@ int main(int argc, char** argv) {
   app.add_option("dir", dir, "folder of a target")->required();
   app.add_option("--device", device, "cpu, rocm:N, cuda:N")->capture_default_str();
   app.add_option("--repeats", repeats, "how often")->check(CLI::Range(1, 1000))->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
-  try {
+  return vt::bench::RunTool(app, argc, argv, "warmleg-loadbench", [&] {
     vt::RegisterBackends();
     vt::Backend& backend = vt::GetBackend(vt::ParseDevice(device));
     for (int i = 0; i < repeats; ++i) fmt::print("{}\n", Measure(dir, backend).dump());
-    return 0;
-  } catch (const vt::InputError& e) {
-    fmt::print(stderr, "warmleg-loadbench: {}\n", e.what());
-    return 2;
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "warmleg-loadbench: {}\n", e.what());
-    return 3;
-  }
+  });
 }

@@ -3,18 +3,18 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "backend/backends.h"
 #include "backend/bench/cases.h"
 #include "backend/bench/model_bench.h"
+#include "backend/bench/tool.h"
 #include "backend/vt/error.h"
 
 namespace {
 
-int Bench(const std::string& device, const std::string& op, std::vector<std::string> rest, char* program) {
+void Bench(const std::string& device, const std::string& op, std::vector<std::string> rest, char* program) {
   vt::RegisterBackends();
   vt::Backend& backend = vt::GetBackend(vt::ParseDevice(device));
   if (!op.empty()) rest.push_back(fmt::format("--benchmark_filter=^{}/", op));
@@ -29,7 +29,6 @@ int Bench(const std::string& device, const std::string& op, std::vector<std::str
     throw vt::InputError(
         fmt::format("no case matches; ops are those of backend/vt/ops.h, --op was '{}'", op));
   }
-  return 0;
 }
 
 }  // namespace
@@ -54,25 +53,11 @@ int main(int argc, char** argv) {
   app.add_flag("--json", model.json, "with --model: one JSON object instead of the table")->needs(config);
   app.allow_extras();
   app.footer("Google Benchmark's own options (--benchmark_filter, --benchmark_format, ...) are passed on.");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  }
-  try {
-    if (!model.target.empty()) {
-      if (!op.empty() || !app.remaining().empty())
-        throw vt::InputError("--model takes neither --op nor other options");
-      vt::RegisterBackends();
-      vt::bench::RunModelBench(model, vt::GetBackend(vt::ParseDevice(device)));
-      return 0;
-    }
-    return Bench(device, op, app.remaining(), argv[0]);
-  } catch (const vt::InputError& e) {
-    fmt::print(stderr, "warmleg-opbench: {}\n", e.what());
-    return 2;
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "warmleg-opbench: {}\n", e.what());
-    return 3;
-  }
+  return vt::bench::RunTool(app, argc, argv, "warmleg-opbench", [&] {
+    if (model.target.empty()) return Bench(device, op, app.remaining(), argv[0]);
+    if (!op.empty() || !app.remaining().empty())
+      throw vt::InputError("--model takes neither --op nor other options");
+    vt::RegisterBackends();
+    vt::bench::RunModelBench(model, vt::GetBackend(vt::ParseDevice(device)));
+  });
 }

@@ -53,6 +53,9 @@ class Wide(unittest.TestCase):
         none = subprocess.run([LOADBENCH, self.folder.name], text=True, capture_output=True, timeout=60)
         self.assertEqual(none.returncode, 2)
         self.assertIn(".safetensors", none.stderr)
+        for words in ([], [self.folder.name, "--nope"], [self.folder.name, "--repeats", "0"]):
+            wrong = subprocess.run([LOADBENCH, *words], text=True, capture_output=True, timeout=60)
+            self.assertEqual((wrong.returncode, wrong.stdout), (2, ""), words)
 
 
 if __name__ == "__main__":
