@@ -10,6 +10,8 @@
 
 #include <cstdint>
 
+#include "backend/vt/random_bits.h"
+
 #if defined(__CUDACC__) || defined(__HIP__)
 #define WARMLEG_SAMPLER __host__ __device__ inline
 #else
@@ -22,22 +24,16 @@ namespace vt::sampler {
 // be of its acceptance and of the target's own draw at the same position.
 enum class Purpose : uint32_t { sample = 1, draft = 2, accept = 3, resample = 4 };
 
-// The finalizer of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
-WARMLEG_SAMPLER uint64_t Mix(uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31);
-}
 inline constexpr uint64_t kGolden = 0x9e3779b97f4a7c15U;
 
 // position: of the token that is chosen; request: index of the prompt.
 WARMLEG_SAMPLER uint64_t KeyOf(uint64_t seed, uint32_t request, uint32_t position, Purpose purpose) {
-  uint64_t key = Mix(seed + kGolden);
-  key = Mix(key ^ (static_cast<uint64_t>(request) << 32 | static_cast<uint32_t>(purpose)));
-  return Mix(key + kGolden * (static_cast<uint64_t>(position) + 1));
+  uint64_t key = Mix64(seed + kGolden);
+  key = Mix64(key ^ (static_cast<uint64_t>(request) << 32 | static_cast<uint32_t>(purpose)));
+  return Mix64(key + kGolden * (static_cast<uint64_t>(position) + 1));
 }
 WARMLEG_SAMPLER uint32_t Bits(uint64_t key, uint32_t index) {
-  return static_cast<uint32_t>(Mix(key + kGolden * (static_cast<uint64_t>(index) + 1)) >> 32);
+  return static_cast<uint32_t>(Mix64(key + kGolden * (static_cast<uint64_t>(index) + 1)) >> 32);
 }
 // In (0, 1), 23 bits.
 WARMLEG_SAMPLER float Uniform(uint32_t bits) { return (static_cast<float>(bits >> 9) + 0.5F) * 0x1p-23F; }

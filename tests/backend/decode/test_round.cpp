@@ -7,6 +7,7 @@
 #include "backend/decode/chain.h"
 #include "backend/decode/sentinel.h"
 #include "backend/vt/error.h"
+#include "tests/support/identities.h"
 #include "tests/support/pair.h"
 
 namespace warmleg {
@@ -14,6 +15,7 @@ namespace {
 
 using decode::Options;
 using decode::Session;
+using test::ExpectIdentities;
 using test::GoldenCase;
 using test::Pair;
 
@@ -34,18 +36,6 @@ Options Budget(int64_t n) {
   options.max_new_tokens = n;
   options.ignore_eos = true;
   return options;
-}
-
-void ExpectIdentities(const decode::Generation& g) {
-  const decode::Counters& n = g.counters;
-  EXPECT_EQ(n.output_tokens, static_cast<int64_t>(g.output_ids.size()));
-  EXPECT_EQ(n.output_tokens, n.prefill_made + n.committed);
-  EXPECT_EQ(n.bonus, n.rounds);
-  EXPECT_EQ(n.accepted + n.bonus, n.committed + n.stop_trimmed + n.budget_trimmed);
-  EXPECT_LE(n.accepted, n.drafted);
-  int64_t at = 0;
-  for (const int64_t a : n.accepted_at) at += a;
-  EXPECT_EQ(at, n.accepted);
 }
 
 TEST(Round, EveryBudgetGivesExactlyThatManyTokensAndPlainsOutput) {

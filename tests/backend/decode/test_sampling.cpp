@@ -11,6 +11,7 @@
 #include "backend/decode/chain.h"
 #include "backend/vt/error.h"
 #include "backend/vt/stats.h"
+#include "tests/support/identities.h"
 #include "tests/support/pair.h"
 
 namespace warmleg {
@@ -20,6 +21,7 @@ using decode::Generation;
 using decode::Options;
 using decode::Session;
 using test::Bound;
+using test::ExpectIdentities;
 using test::Pair;
 
 constexpr int64_t kCapacity = 128;
@@ -40,15 +42,6 @@ Options Sampled(int64_t tokens, double temperature, uint64_t seed) {
   options.sampling.temperature = temperature;
   options.sampling.seed = seed;
   return options;
-}
-
-void ExpectIdentities(const Generation& g) {
-  const decode::Counters& n = g.counters;
-  EXPECT_EQ(n.output_tokens, static_cast<int64_t>(g.output_ids.size()));
-  EXPECT_EQ(n.output_tokens, n.prefill_made + n.committed);
-  EXPECT_EQ(n.bonus, n.rounds);
-  EXPECT_EQ(n.accepted + n.bonus, n.committed + n.stop_trimmed + n.budget_trimmed);
-  EXPECT_LE(n.accepted, n.drafted);
 }
 
 void ExpectSame(const Generation& a, const Generation& b) {
