@@ -16,7 +16,10 @@ void AddClocks(CLI::App& app, int& exit_code);
 void AddCompare(CLI::App& app, int& exit_code);
 void AddCard(CLI::App& app, int& exit_code);
 void AddHistory(CLI::App& app, int& exit_code);  // add, list, trend, strike
-void AddWorker(CLI::App& app, int& exit_code);   // hidden: what `run` starts as its worker processes
+void AddReport(CLI::App& app, int& exit_code);
+void AddAb(CLI::App& app, int& exit_code);
+void AddWatch(CLI::App& app, int& exit_code);
+void AddWorker(CLI::App& app, int& exit_code);  // hidden: what `run` starts as its worker processes
 
 // "warmleg 0.1.0 (git 0123456789ab-dirty)": version and revision of this build.
 std::string VersionText();

@@ -9,6 +9,7 @@
 #include "harness/cli/commands.h"
 #include "harness/record/json.h"
 #include "harness/report/compare.h"
+#include "harness/report/watch.h"
 #include "harness/store/result_files.h"
 #include "harness/store/store.h"
 
@@ -22,8 +23,9 @@ struct Options {
   std::string format;  // of --export
 };
 
-// A file named twice must not count as twice the processes.
-std::vector<judge::Measured> ReadSide(const char* side, const std::vector<std::string>& paths) {
+// A file named twice must not count as twice the processes. Watch records go to `beside`.
+std::vector<judge::Measured> ReadSide(const char* side, const std::vector<std::string>& paths,
+                                      std::vector<report::Beside>& beside) {
   const store::ResultFiles found = store::FindResults(paths);
   for (const auto& file : found.skipped)
     fmt::print(stderr, "warmleg: {}: {} is no result file, skipped\n", side, file.string());
@@ -34,6 +36,10 @@ std::vector<judge::Measured> ReadSide(const char* side, const std::vector<std::s
     if (!seen.insert(sha256).second) {
       fmt::print(stderr, "warmleg: {}: {} has the content of another file of this side, counted once\n", side,
                  file.string());
+      continue;
+    }
+    if (store::IsWatch(file)) {
+      beside.push_back({side, file.string(), store::ReadWatch(file)});
       continue;
     }
     measured.push_back(judge::Measure(store::ReadResult(file)));
@@ -48,17 +54,21 @@ int CompareCommand(const Options& options) {
   rules.across.insert(options.across.begin(), options.across.end());
   rules.allow_missing.insert(options.allow_missing.begin(), options.allow_missing.end());
   rules.allow_clock_shift = options.allow_clock_shift, rules.allow_incomplete = options.allow_incomplete;
-  const std::vector<judge::Measured> base = ReadSide("base", options.base);
-  const std::vector<judge::Measured> candidate = ReadSide("candidate", options.candidate);
+  std::vector<report::Beside> beside;
+  const std::vector<judge::Measured> base = ReadSide("base", options.base, beside);
+  const std::vector<judge::Measured> candidate = ReadSide("candidate", options.candidate, beside);
   const judge::Comparison comparison = judge::Compare(base, candidate, rules);
-  if (!options.format.empty())
+  if (!options.format.empty()) {
     fmt::print("{}", record::Dump(report::GoogleBenchmarkJson(comparison)));
-  else if (options.json)
-    fmt::print("{}", record::Dump(report::CompareJson(comparison)));
-  else if (options.markdown)
-    fmt::print("{}", report::CompareMarkdown(comparison));
-  else
-    fmt::print("{}", report::CompareText(comparison));
+  } else if (options.json) {
+    record::Json json = report::CompareJson(comparison);
+    json["beside"] = report::BesideJson(beside);
+    fmt::print("{}", record::Dump(json));
+  } else if (options.markdown) {
+    fmt::print("{}{}", report::CompareMarkdown(comparison), report::BesideMarkdown(beside));
+  } else {
+    fmt::print("{}{}", report::CompareText(comparison), report::BesideText(beside));
+  }
   // Whatever the format, stderr says why nothing was compared.
   const auto say = [](const std::vector<record::Reason>& reasons) {
     for (const record::Reason& r : reasons)

@@ -22,6 +22,9 @@ int main(int argc, char** argv) {
   cli::AddCompare(app, exit_code);
   cli::AddCard(app, exit_code);
   cli::AddHistory(app, exit_code);
+  cli::AddReport(app, exit_code);
+  cli::AddAb(app, exit_code);
+  cli::AddWatch(app, exit_code);
   cli::AddWorker(app, exit_code);
   try {
     app.parse(argc, argv);

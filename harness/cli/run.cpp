@@ -24,6 +24,12 @@ void AddRun(CLI::App& app, int& exit_code) {
                       "continue an unfinished result of this scenario, boot and build");
   command->add_option("--telemetry-device", o->telemetry_device,
                       "watch this board (PCI address, or auto: the only GPU) and enforce its clock rules");
+  // Hidden: `ab` lets two campaigns take turns with it.
+  command
+      ->add_option("--processes-now", o->processes_now,
+                   "measure so many processes, leave the rest to --resume")
+      ->check(CLI::PositiveNumber)
+      ->group("");
   SetExample(*command, "warmleg run tiny-code --set plan.processes=2 --out results/example.json --force");
   command->callback([o, budget, &exit_code] {
     if (!budget->empty()) o->budget_s = run::ParseDuration(*budget);

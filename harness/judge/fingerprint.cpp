@@ -132,6 +132,28 @@ bool MixedRocm(const record::Environment& e) {
                      loaded.begin());
 }
 
+namespace {
+
+const std::set<std::string> kFindsRocm = {"LD_LIBRARY_PATH", "ROCM_PATH", "HIP_PATH"};
+
+// Moves those fields of a component that belong to a changed release beside it.
+void JoinToRocm(const char* component, bool (*belongs)(const Change&),
+                std::vector<ComponentChange>& changes) {
+  const auto is = [](const char* name) {
+    return [name](const ComponentChange& c) { return c.component == name; };
+  };
+  const auto rocm = std::find_if(changes.begin(), changes.end(), is("rocm"));
+  const auto other = std::find_if(changes.begin(), changes.end(), is(component));
+  if (rocm == changes.end() || other == changes.end()) return;
+  for (const Change& field : other->fields)
+    if (belongs(field)) rocm->fields.push_back(field);
+  rocm->mixed = rocm->mixed || other->mixed;
+  std::erase_if(other->fields, belongs);
+  if (other->fields.empty()) changes.erase(other);
+}
+
+}  // namespace
+
 std::vector<ComponentChange> ComponentChanges(const Files& base, const Files& candidate) {
   std::vector<std::pair<std::string, std::set<std::string>>> names;  // in the order of the files
   for (const auto* side : {&base, &candidate})
@@ -154,17 +176,11 @@ std::vector<ComponentChange> ComponentChanges(const Files& base, const Files& ca
     }
     if (!change.fields.empty()) changes.push_back(std::move(change));
   }
-  // A release brings its own libraries: they are no second change beside it.
-  const auto is = [](const char* name) {
-    return [name](const ComponentChange& c) { return c.component == name; };
-  };
-  const auto rocm = std::find_if(changes.begin(), changes.end(), is("rocm"));
-  const auto libraries = std::find_if(changes.begin(), changes.end(), is("libraries"));
-  if (rocm != changes.end() && libraries != changes.end()) {
-    rocm->fields.insert(rocm->fields.end(), libraries->fields.begin(), libraries->fields.end());
-    rocm->mixed = rocm->mixed || libraries->mixed;
-    changes.erase(libraries);
-  }
+  // A release brings its own libraries and is found by variables: they are no second change beside it.
+  JoinToRocm(
+      "libraries", [](const Change&) { return true; }, changes);
+  JoinToRocm(
+      "variables", [](const Change& c) { return kFindsRocm.contains(c.field); }, changes);
   return changes;
 }
 

@@ -214,7 +214,8 @@ std::vector<std::string> EndpointNames(const std::string& drafting_arm) {
 
 Measured Measure(const Result& result) {
   Measured out;
-  out.name = result.scenario.is_object() ? result.scenario.value("name", "") : "";
+  if (const auto name = result.scenario.find("name"); name != result.scenario.end() && name->is_string())
+    out.name = name->get<std::string>();
   out.created = result.created, out.complete = result.complete, out.verdict = result.verdict;
   out.drafting_arm = DraftingArm(result);
   out.workload = record::ToJson(result.workload);

@@ -1,7 +1,9 @@
 #include "harness/judge/trend.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "harness/judge/stats.h"
@@ -82,6 +84,22 @@ void Judge(const Release& reference, const Release& release, const CompareOption
 
 std::vector<std::string> TrendKeys() { return {"rocm", "kernel", "git"}; }
 
+std::vector<std::vector<Measured>> GroupForTrends(std::vector<Measured> files) {
+  std::vector<std::vector<Measured>> groups;
+  const auto key = [](const Measured& m) {
+    return std::tuple(m.name, m.workload.dump(), Field(m, "gpu.name"), Field(m, "gpu.gfx"), Field(m, "cpu"));
+  };
+  for (Measured& file : files) {
+    const auto same = [&](const std::vector<Measured>& group) { return key(group.front()) == key(file); };
+    const auto it = std::find_if(groups.begin(), groups.end(), same);
+    if (it != groups.end())
+      it->push_back(std::move(file));
+    else
+      groups.emplace_back().push_back(std::move(file));
+  }
+  return groups;
+}
+
 Trend MakeTrend(std::vector<Measured> files, const std::string& by, bool allow_clock_shift) {
   Trend trend;
   if (files.empty()) return trend;
@@ -102,8 +120,8 @@ Trend MakeTrend(std::vector<Measured> files, const std::string& by, bool allow_c
     for (const std::string& name : EndpointNames(arm)) {
       TrendPhase phase;
       phase.phase = name;
-      const std::vector<double> rates = RatesOf(release, name, phase.unit);
-      phase.rate = GeometricMean(rates).value;
+      phase.processes = RatesOf(release, name, phase.unit);
+      phase.rate = GeometricMean(phase.processes).value;
       const Release*& reference = fastest[name];
       if (phase.rate && reference) {
         Judge(*reference, release, options, phase, step);
@@ -114,7 +132,7 @@ Trend MakeTrend(std::vector<Measured> files, const std::string& by, bool allow_c
         }
       }
       // A release with too few processes can be no reference: nothing would ever be decided against it.
-      const bool enough = static_cast<int64_t>(rates.size()) >= limit::kProcesses;
+      const bool enough = std::ssize(phase.processes) >= limit::kProcesses;
       if (enough && (!reference || phase.outcome == Outcome::faster)) reference = &release;
       step.phases.push_back(std::move(phase));
     }

@@ -12,6 +12,7 @@ namespace warmleg::judge {
 struct TrendPhase {
   std::string phase;           // endpoint name
   std::optional<double> rate;  // geometric mean over processes
+  std::vector<double> processes;
   std::string unit;
   std::optional<double> change;  // against `against`
   std::string against;           // the fastest release before, by verdict; empty for the first
@@ -40,6 +41,9 @@ struct Trend {
 
 // What a trend can go by: "rocm" (rocm.loaded), "kernel", "git" (in the order of creation).
 std::vector<std::string> TrendKeys();
+
+// Those of one scenario, workload and board together, in the order of their first files.
+std::vector<std::vector<Measured>> GroupForTrends(std::vector<Measured> files);
 
 // `files`: one workload and board. Incomplete files are counted and left out. Each phase of a release is
 // compared with the fastest release before it, so that small steps add up and a gain that is lost again is

@@ -79,6 +79,8 @@ struct ClockWindow {
   bool verified = false;    // SCLK seen in at least 20 samples; set by the judge
   int64_t samples = 0;      // samples with SCLK
   int64_t samples_all = 0;  // all samples of the leg
+  // When the leg ran, CLOCK_MONOTONIC: the clock of the samples file.
+  std::optional<int64_t> begin_ns, end_ns;
   ClockStat sclk_mhz, mclk_mhz, fclk_mhz, power_w, temp_c, busy_percent;
   std::optional<double> top_sclk_mhz;  // current top level: the highest seen during the leg
   std::optional<double> energy_j;

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "harness/record/result.h"
+#include "harness/record/watch.h"
 
 namespace warmleg::record {
 
@@ -35,7 +36,8 @@ void Fields(Io& io, S& s) {
   io("verified", s.verified), io("samples", s.samples);
   io("sclk_mhz", s.sclk_mhz), io("mclk_mhz", s.mclk_mhz), io("power_w", s.power_w);
   io("energy_j", s.energy_j), io("perf_level", s.perf_level);
-  io.May("samples_all", s.samples_all), io.May("fclk_mhz", s.fclk_mhz), io.May("temp_c", s.temp_c);
+  io.May("samples_all", s.samples_all), io.May("begin_ns", s.begin_ns), io.May("end_ns", s.end_ns);
+  io.May("fclk_mhz", s.fclk_mhz), io.May("temp_c", s.temp_c);
   io.May("busy_percent", s.busy_percent), io.May("top_sclk_mhz", s.top_sclk_mhz);
   io.May("perf_levels", s.perf_levels), io.May("power_caps_w", s.power_caps_w);
   io.May("thermal_throttle", s.thermal_throttle), io.May("hw_slowdown", s.hw_slowdown);
@@ -200,6 +202,25 @@ void Fields(Io& io, S& s) {
   io("workload", s.workload), io("environment", s.environment), io("telemetry", s.telemetry);
   io("roof", s.roof), io("reference", s.reference), io("processes", s.processes), io("legs", s.legs);
   io("summary", s.summary), io("speedup", s.speedup);
+}
+
+template <class Io, Is<WatchSecond> S>
+void Fields(Io& io, S& s) {
+  io("second", s.second), io("samples", s.samples), io("sclk_mhz", s.sclk_mhz), io("mclk_mhz", s.mclk_mhz);
+  io("power_w", s.power_w), io("temp_c", s.temp_c), io("busy_percent", s.busy_percent), io("rules", s.rules);
+}
+
+template <class Io, Is<WatchRate> S>
+void Fields(Io& io, S& s) {
+  io("name", s.name), io("value", s.value), io("verified", s.verified), io("text", s.text);
+}
+
+template <class Io, Is<Watch> S>
+void Fields(Io& io, S& s) {
+  io("schema", s.schema), io("created", s.created), io("command", s.command);
+  io("exit_code", s.exit_code), io("signal", s.signal), io("duration_s", s.duration_s);
+  io("verdict", s.verdict), io("reasons", s.reasons), io("rates", s.rates), io("telemetry", s.telemetry);
+  io("environment", s.environment), io("clocks", s.clocks), io("seconds", s.seconds);
 }
 
 }  // namespace warmleg::record

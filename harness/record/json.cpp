@@ -278,6 +278,7 @@ WARMLEG_RECORD(Metric)
 WARMLEG_RECORD(Speedup)
 WARMLEG_RECORD(Speedups)
 WARMLEG_RECORD(Result)
+WARMLEG_RECORD(Watch)
 #undef WARMLEG_RECORD
 
 std::string Dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }

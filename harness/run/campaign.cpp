@@ -89,9 +89,14 @@ Ending Campaign::Measure() {
   try {
     if (!options_.telemetry_device.empty()) StartWatching(options_.telemetry_device);
     EnsureReference();
+    int64_t measured = 0;
     for (int64_t process = 0; process < plan_.processes; ++process) {
       Slot slot = SlotFor(process);
       if (slot.prompts.empty()) continue;  // an earlier run of this campaign has done it
+      if (measured++ == options_.processes_now) {
+        ending = Ending::paused;
+        break;
+      }
       MeasureProcess(std::move(slot));
       if (worker_ != nullptr) worker_->Stop();
       worker_.reset();

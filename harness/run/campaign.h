@@ -19,14 +19,15 @@
 namespace warmleg::run {
 
 struct CampaignOptions {
-  std::string out;                 // result file
-  bool force = false;              // an existing file may be replaced
-  std::optional<double> budget_s;  // changes the number of pairs
-  std::string telemetry_device;    // empty: the compute device's own board; "auto" or a PCI address
-  std::string resumed_from;        // the file given to Resume
+  std::string out;                       // result file
+  bool force = false;                    // an existing file may be replaced
+  std::optional<double> budget_s;        // changes the number of pairs
+  std::string telemetry_device;          // empty: the compute device's own board; "auto" or a PCI address
+  std::string resumed_from;              // the file given to Resume
+  std::optional<int64_t> processes_now;  // the campaign pauses after so many
 };
 
-enum class Ending : uint8_t { complete, stopped, hung, interrupted };
+enum class Ending : uint8_t { complete, paused, stopped, hung, interrupted };
 
 class Campaign {
  public:

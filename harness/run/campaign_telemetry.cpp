@@ -69,12 +69,14 @@ void Campaign::AddWindow(const LegReply& reply, record::Leg& leg) {
     phases.push_back({"decode", Nanoseconds(span.prefill_end), Nanoseconds(span.end)});
   }
   const std::optional<int64_t> cached = leg.clocks.cached_bytes;
+  const int64_t begin_ns = Nanoseconds(reply.spans.front().start);
+  const int64_t end_ns = Nanoseconds(reply.spans.back().end);
   if (watcher_.started()) {
-    leg.clocks = watcher_.WindowFor(Nanoseconds(reply.spans.front().start),
-                                    Nanoseconds(reply.spans.back().end), phases);
+    leg.clocks = watcher_.WindowFor(begin_ns, end_ns, phases);
     leg.clocks.cached_bytes = cached;
     leg.clocks.other_clients = watcher_.OtherClients({worker_->pid()});
   }
+  leg.clocks.begin_ns = begin_ns, leg.clocks.end_ns = end_ns;
   AddDeviceClock(reply, phases, leg.clocks);
 }
 

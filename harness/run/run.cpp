@@ -71,6 +71,7 @@ int RunScenario(const RunOptions& options) {
   campaign_options.force = options.force || campaign_options.out == options.resume;
   campaign_options.budget_s = options.budget_s;
   campaign_options.telemetry_device = options.telemetry_device;
+  campaign_options.processes_now = options.processes_now;
   campaign_options.resumed_from = options.resume;
   Progress progress;
   if (options.plan_only) {

@@ -14,7 +14,9 @@ struct RunOptions {
   bool force = false;             // an existing result may be replaced
   bool plan_only = false;
   std::optional<double> budget_s;
-  std::string resume;            // a result with complete: false
+  std::string resume;  // a result with complete: false
+  // At most this many processes now; the rest is left to --resume, so that two campaigns can take turns.
+  std::optional<int64_t> processes_now;
   std::string telemetry_device;  // empty: the compute device's own; "auto" or a PCI address
 };
 

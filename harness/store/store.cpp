@@ -95,16 +95,16 @@ void SyncFolder(const fs::path& file) {
   if (fd.get() < 0 || (fsync(fd.get()) != 0 && errno != EINVAL)) CannotWrite(file, "fsync of the folder");
 }
 
-void CheckSchema(const record::Json& json, const std::string& what) {
+void CheckSchema(const record::Json& json, const std::string& what, std::string_view wanted) {
   if (!json.is_object() || !json.contains("schema") || !json["schema"].is_string())
-    throw vt::InputError(fmt::format("{}: no schema field, so not a {} file", what, record::kResultSchema));
+    throw vt::InputError(fmt::format("{}: no schema field, so not a {} file", what, wanted));
   const auto schema = json["schema"].get<std::string>();
-  if (schema == record::kResultSchema) return;
-  const std::string_view family = record::kResultSchema.substr(0, record::kResultSchema.find('/') + 1);
+  if (schema == wanted) return;
+  const std::string_view family = wanted.substr(0, wanted.find('/') + 1);
   if (schema.substr(0, family.size()) == family)
     throw vt::InputError(fmt::format("{}: schema {} is not one this build reads ({}); use a newer warmleg",
-                                     what, schema, record::kResultSchema));
-  throw vt::InputError(fmt::format("{}: schema is {}, expected {}", what, schema, record::kResultSchema));
+                                     what, schema, wanted));
+  throw vt::InputError(fmt::format("{}: schema is {}, expected {}", what, schema, wanted));
 }
 
 }  // namespace
@@ -126,8 +126,22 @@ std::string ReadBytes(const fs::path& file) {
 
 record::Result ReadResult(const fs::path& file) {
   const record::Json json = record::ParseStrict(ReadBytes(file), file.string());
-  CheckSchema(json, file.string());
+  CheckSchema(json, file.string(), record::kResultSchema);
   return record::FromJson<record::Result>(json, file.string());
+}
+
+bool IsWatch(const fs::path& file) {
+  constexpr size_t kHead = 256;  // `schema` is the first key that we write
+  std::string head(kHead, '\0');
+  const Fd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  const ssize_t n = fd.get() < 0 ? -1 : read(fd.get(), head.data(), head.size());
+  return n > 0 && head.find("\"warmleg.watch/") != std::string::npos;
+}
+
+record::Watch ReadWatch(const fs::path& file) {
+  const record::Json json = record::ParseStrict(ReadBytes(file), file.string());
+  CheckSchema(json, file.string(), record::kWatchSchema);
+  return record::FromJson<record::Watch>(json, file.string());
 }
 
 void WriteAtomically(const fs::path& file, std::string_view bytes, bool force) {

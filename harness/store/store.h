@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "harness/record/result.h"
+#include "harness/record/watch.h"
 
 namespace warmleg::store {
 
@@ -13,6 +14,11 @@ namespace warmleg::store {
 // missing, of another kind or newer, and every wrong field at once. A UTF-8 byte order mark is accepted and
 // dropped.
 record::Result ReadResult(const std::filesystem::path& file);
+
+// Whether its head names the schema warmleg.watch; false also for what cannot be read.
+bool IsWatch(const std::filesystem::path& file);
+// As ReadResult, for what `warmleg watch` wrote.
+record::Watch ReadWatch(const std::filesystem::path& file);
 
 // Writes the whole file or leaves what was there: a temporary file of its own name in the same folder, fsync,
 // rename, fsync of the folder. `force` false: an existing file is refused (vt::InputError) before and at the

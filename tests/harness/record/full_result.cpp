@@ -17,6 +17,7 @@ ClockWindow Window() {
   w.power_w = Stat(104), w.temp_c = Stat(70), w.busy_percent = Stat(95);
   w.top_sclk_mhz = 2900, w.energy_j = 371.5, w.perf_level = "auto", w.perf_levels = {"auto"};
   w.power_caps_w = {120}, w.thermal_throttle = false, w.hw_slowdown = false, w.power_capped = true;
+  w.begin_ns = 5'000'000'000, w.end_ns = 6'500'000'000;
   w.other_clients = 0, w.cached_bytes = 1 << 30, w.sampler_cpu_share = 0.002;
   w.phases["prefill"].samples = 3;
   w.phases["decode"].sclk_mhz = Stat(2890);

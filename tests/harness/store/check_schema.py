@@ -136,11 +136,20 @@ def check_trace():
     expect(not validator.is_valid({**trace, "finish": "eos"}), "a trace that finished by eos is accepted")
 
 
+def check_watch():
+    """Parts that both forms share are the same text."""
+    result, watch = load("result")[0], load("watch")[0]
+    for name, part in watch["$defs"].items():
+        expect(part == result["$defs"][name], f"watch: $defs.{name} differs from that of the result")
+    expect(watch["properties"]["telemetry"] == result["properties"]["telemetry"], "watch: telemetry differs from that of the result")
+
+
 def main():
     check_result(sys.argv[1])
     check_scenarios()
     check_trace()
-    for kind in ("result", "trace", "scenario"):
+    check_watch()
+    for kind in ("result", "trace", "scenario", "watch"):
         for path in undescribed(load(kind)[0]):
             failures.append(f"{kind}: {path} has no description")
     print("\n".join(failures) or "schemas agree")
