@@ -214,8 +214,7 @@ std::vector<std::string> EndpointNames(const std::string& drafting_arm) {
 
 Measured Measure(const Result& result) {
   Measured out;
-  if (const auto name = result.scenario.find("name"); name != result.scenario.end() && name->is_string())
-    out.name = name->get<std::string>();
+  out.name = record::ScenarioText(result, "name", "");
   out.created = result.created, out.complete = result.complete, out.verdict = result.verdict;
   out.drafting_arm = DraftingArm(result);
   out.workload = record::ToJson(result.workload);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "harness/record/fingerprint.h"
@@ -127,5 +128,12 @@ struct Result {
   std::optional<Speedups> speedup;
   Json unknown = Json::object();
 };
+
+// A text of the scenario, which no schema binds: `otherwise` where it is absent or no text.
+inline std::string ScenarioText(const Result& result, const char* key, std::string otherwise) {
+  const auto found = result.scenario.find(key);
+  return found != result.scenario.end() && found->is_string() ? found->get<std::string>()
+                                                              : std::move(otherwise);
+}
 
 }  // namespace warmleg::record

@@ -201,7 +201,7 @@ std::vector<Section> CampaignSections(const Document& d) {
 }
 
 std::string CampaignPage(const Document& d) {
-  const std::string name = d.result.scenario.value("name", "unnamed");
+  const std::string name = record::ScenarioText(d.result, "name", "unnamed");
   const Html header =
       Format("<div class=\"over\">warmleg report</div>\n<h1>{}</h1>\n{}", name, CampaignHeader(d));
   return Page(name + " - warmleg report", header, CampaignSections(d));

@@ -93,8 +93,8 @@ std::string Legs(const judge::Measured& m) {
 // What a user most often sets beside the scenario's own file; the scenario's hash says whether the rest
 // agrees.
 std::string Command(const Result& r) {
-  std::string text = fmt::format("warmleg run {}", r.scenario.value("name", "SCENARIO"));
-  if (const std::string device = r.scenario.value("device", "auto"); device != "auto")
+  std::string text = fmt::format("warmleg run {}", record::ScenarioText(r, "name", "SCENARIO"));
+  if (const std::string device = record::ScenarioText(r, "device", "auto"); device != "auto")
     text += " --set device=" + device;
   const auto plan = r.scenario.find("plan");
   if (plan != r.scenario.end() && plan->is_object())
@@ -110,7 +110,7 @@ std::string Card(const Result& r, const std::string& file, const std::string& sh
   const std::string& arm = m.drafting_arm;
   const record::Speedups none;
   const record::Speedups& s = r.speedup ? *r.speedup : none;
-  std::string text = fmt::format("### {}: {}\n\n", r.scenario.value("name", "unnamed"), Verdict(r));
+  std::string text = fmt::format("### {}: {}\n\n", record::ScenarioText(r, "name", "unnamed"), Verdict(r));
   text += fmt::format("| | plain | {} | ratio (95 %) |\n|---|---|---|---|\n", arm);
   text += Row(r, arm, "decode", "decode_tok_s", s.decode);
   text += Row(r, arm, "prefill", "prefill_tok_s", s.prefill);
@@ -126,9 +126,9 @@ std::string Card(const Result& r, const std::string& file, const std::string& sh
   text += fmt::format("- workload: {} prompts, {} new tokens, block {}, {} {}, {}, temperature {}\n",
                       r.workload.prompts, r.workload.max_new_tokens, r.workload.block_size, r.workload.dtype,
                       r.workload.precision, r.workload.graph_mode, r.workload.temperature);
-  text +=
-      fmt::format("- reproduce (warmleg {}): `{}`, scenario sha256 `{}`\n",
-                  r.environment.git.value_or("unknown"), Command(r), r.scenario.value("sha256", "unknown"));
+  text += fmt::format("- reproduce (warmleg {}): `{}`, scenario sha256 `{}`\n",
+                      r.environment.git.value_or("unknown"), Command(r),
+                      record::ScenarioText(r, "sha256", "unknown"));
   return text + fmt::format("- result {} of {}, sha256 `{}`\n", file, r.created, sha256);
 }
 

@@ -20,7 +20,8 @@ std::vector<std::string> WhyNotResume(const record::Result& earlier, const recor
     if (then != today) why.push_back(fmt::format("{}: '{}' in the file, '{}' now", what, then, today));
   };
   if (earlier.complete) why.emplace_back("the file is complete: nothing is left to run");
-  differs("scenario.sha256", earlier.scenario.value("sha256", ""), now.scenario.value("sha256", ""));
+  differs("scenario.sha256", record::ScenarioText(earlier, "sha256", ""),
+          record::ScenarioText(now, "sha256", ""));
   // An unreadable boot id is no proof of the same boot.
   const auto& then = earlier.environment;
   const auto& today = now.environment;

@@ -100,7 +100,7 @@ std::string Headline(const Result& result, size_t width) {
     clock = fmt::format("clock {} ({})", *levels.begin() == "auto" ? "unpinned" : "level", *levels.begin());
   }
   if (!result.complete) clock += ", INCOMPLETE";
-  Segments segments = {fmt::format("{}, {}", verdict, clock), result.scenario.value("name", "")};
+  Segments segments = {fmt::format("{}, {}", verdict, clock), record::ScenarioText(result, "name", "")};
   const auto& gpu = result.environment.gpu;
   const std::string board =
       gpu ? fmt::format("{} {} {}", gpu->name.value_or("GPU"), gpu->gfx.value_or(""), gpu->pci.value_or(""))

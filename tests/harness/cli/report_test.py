@@ -93,9 +93,12 @@ class Report(ResultsTest):
         for figure in self.source.split('<div class="figure">')[1:]:
             self.assertIn("<table>", figure)
 
-    def edit_json(self, path, change):
+    def read_json(self, path):
         with open(path, encoding="utf-8") as f:
-            result = json.load(f)
+            return json.load(f)
+
+    def edit_json(self, path, change):
+        result = self.read_json(path)
         change(result)
         with open(path, "w", encoding="utf-8") as f:
             json.dump(result, f)
@@ -164,6 +167,7 @@ class Campaign(Report):
         folder = self.situation("identical")
         self.edit_json(f"{folder}/base.json", lambda r: r["scenario"].update(name=7))
         self.report(f"{folder}/base.json")
+        self.assertIn("### unnamed:", self.warmleg("card", f"{folder}/base.json").stdout)
 
     def test_no_leg_and_no_number(self):
         folder = self.described([{"file": "base.json", "all_legs_crash": True}])
@@ -203,7 +207,7 @@ class Campaign(Report):
             self.assertIn(part, page.text)
         board = self.source[self.source.index('id="board"'):self.source.index('id="acceptance"')]
         self.assertEqual(board.count('class="tint-plain"') + board.count('class="tint-draft"') + board.count('class="tint-out"'),
-                         len(json.load(open(f"{folder}/base.json", encoding="utf-8"))["legs"]))
+                         len(self.read_json(f"{folder}/base.json")["legs"]))
         self.assertIn('class="line"', board)
 
     def test_a_series_that_was_not_judged_is_not_drawn(self):
