@@ -13,11 +13,29 @@ namespace vt::hip::WARMLEG_VENDOR {
 
 namespace {
 
-// Captures under way on this thread, on any device: the runtime refuses to allocate or free then.
+// Captures under way on this thread, on any device: the runtime refuses to allocate, free or wait then.
 int& CapturesHere() {
   thread_local int captures = 0;
   return captures;
 }
+
+// While it lives, the thread may wait for a queue although it captures another one. The runtime refuses every
+// wait of a capturing thread and breaks the capture, because it cannot know that nothing of the capture is
+// waited for.
+class WaitsAllowed {
+ public:
+  WaitsAllowed() : exchanged_(CapturesHere() > 0) { Exchange(); }
+  ~WaitsAllowed() { Exchange(); }
+  WaitsAllowed(const WaitsAllowed&) = delete;
+  WaitsAllowed& operator=(const WaitsAllowed&) = delete;
+
+ private:
+  void Exchange() {
+    if (exchanged_) static_cast<void>(hipThreadExchangeStreamCaptureMode(&mode_));
+  }
+  hipStreamCaptureMode mode_ = hipStreamCaptureModeRelaxed;
+  bool exchanged_;
+};
 
 RocmQueue& Own(Queue& queue) { return static_cast<RocmQueue&>(queue); }
 
@@ -49,6 +67,7 @@ RocmQueue::~RocmQueue() {
     const std::lock_guard lock(rocm_.mutex_);
     std::erase(rocm_.queues_, this);
   }
+  const WaitsAllowed allowed;
   static_cast<void>(hipSetDevice(rocm_.device().index));
   static_cast<void>(hipStreamSynchronize(stream_));  // its work uses the scratch that is freed next
   static_cast<void>(hipStreamDestroy(stream_));
@@ -125,6 +144,7 @@ void RocmBackend::FreeBytes(void* data) noexcept {
 }
 
 void RocmBackend::FreeDeferred() noexcept {
+  if (CapturesHere() > 0) return;  // another queue's capture goes on
   std::vector<void*> all;
   {
     const std::lock_guard lock(mutex_);
@@ -135,11 +155,13 @@ void RocmBackend::FreeDeferred() noexcept {
 
 void RocmBackend::CopyIn(Queue& queue, void* device, const void* host, size_t bytes) {
   RefuseCapturing(queue, "a copy from the host");
+  const WaitsAllowed allowed;
   staging_.In(StreamOf(queue), device, host, bytes);
 }
 
 void RocmBackend::CopyOut(Queue& queue, void* host, const void* device, size_t bytes) {
   RefuseCapturing(queue, "a copy to the host");
+  const WaitsAllowed allowed;
   staging_.Out(StreamOf(queue), host, device, bytes);
 }
 
@@ -160,12 +182,14 @@ void RocmBackend::DrainStreams() {
 
 void RocmBackend::FlushPending(Queue& queue) {
   RefuseCapturing(queue, "a flush of pending work");
+  const WaitsAllowed allowed;
   Bind();
   DrainStreams();
 }
 
 void RocmBackend::Synchronize(Queue& queue) {
   RefuseCapturing(queue, "a wait");
+  const WaitsAllowed allowed;
   WARMLEG_HIP(hipStreamSynchronize(StreamOf(queue)));
 }
 
@@ -180,6 +204,7 @@ std::optional<double> RocmBackend::MeasureClockMhz(Queue& queue, double seconds)
 
 void RocmBackend::BeginCapture(Queue& queue) {
   RefuseCapturing(queue, "a second capture");
+  const WaitsAllowed allowed;
   hipStream_t stream = StreamOf(queue);
   // A flush from another queue skips a capturing stream, so nothing may be left on it.
   WARMLEG_HIP(hipStreamSynchronize(stream));

@@ -139,7 +139,8 @@ hipError_t hipStreamDestroy(hipStream_t stream) {
 }
 
 // HIP runtime API reference, hipStreamBeginCapture: a capturing stream may not be synchronised or queried;
-// doing so invalidates the capture.
+// doing so invalidates the capture. A wait for another stream is a potentially unsafe call (an NVIDIA card
+// refuses it, hipThreadExchangeStreamCaptureMode lifts that).
 hipError_t hipStreamSynchronize(hipStream_t stream) {
   return Api([&](Runtime& rt) {
     if (const hipError_t error = CheckStream(rt, stream); error != hipSuccess) return error;
@@ -147,6 +148,7 @@ hipError_t hipStreamSynchronize(hipStream_t stream) {
       InvalidateCapture(stream);
       return hipErrorStreamCaptureUnsupported;
     }
+    if (const hipError_t error = RefuseDuringCapture(rt); error != hipSuccess) return error;
     return Drain(rt, stream);
   });
 }
@@ -158,6 +160,7 @@ hipError_t hipStreamQuery(hipStream_t stream) {
       InvalidateCapture(stream);
       return hipErrorStreamCaptureUnsupported;
     }
+    if (const hipError_t error = RefuseDuringCapture(rt); error != hipSuccess) return error;
     return stream->queue.empty() ? hipSuccess : hipErrorNotReady;
   });
 }
@@ -240,6 +243,7 @@ hipError_t hipEventQuery(hipEvent_t event) {
   return Api([&](Runtime& rt) {
     if (const hipError_t error = CheckEvent(rt, event); error != hipSuccess) return error;
     if (event->capture != nullptr) return hipErrorCapturedEvent;
+    if (const hipError_t error = RefuseDuringCapture(rt); error != hipSuccess) return error;
     if (rt.devices[static_cast<size_t>(event->device)].sticky != hipSuccess) {
       return rt.devices[static_cast<size_t>(event->device)].sticky;
     }
@@ -254,6 +258,7 @@ hipError_t hipEventSynchronize(hipEvent_t event) {
       event->capture->invalid = true;
       return hipErrorCapturedEvent;
     }
+    if (const hipError_t error = RefuseDuringCapture(rt); error != hipSuccess) return error;
     const hipError_t sticky = rt.devices[static_cast<size_t>(event->device)].sticky;
     if (sticky != hipSuccess) return sticky;
     if (event->marker == nullptr || event->marker->done) return hipSuccess;

@@ -48,6 +48,7 @@ inline constexpr hipDeviceAttribute_t hipDeviceAttributeMemoryClockRate = cudaDe
 inline constexpr hipDeviceAttribute_t hipDeviceAttributeMemoryBusWidth = cudaDevAttrGlobalMemoryBusWidth;
 inline constexpr hipDeviceAttribute_t hipDeviceAttributeWarpSize = cudaDevAttrWarpSize;
 inline constexpr hipStreamCaptureMode hipStreamCaptureModeThreadLocal = cudaStreamCaptureModeThreadLocal;
+inline constexpr hipStreamCaptureMode hipStreamCaptureModeRelaxed = cudaStreamCaptureModeRelaxed;
 inline constexpr hipStreamCaptureStatus hipStreamCaptureStatusNone = cudaStreamCaptureStatusNone;
 inline constexpr hipMemcpyKind hipMemcpyHostToDevice = cudaMemcpyHostToDevice;
 inline constexpr hipMemcpyKind hipMemcpyDeviceToHost = cudaMemcpyDeviceToHost;
@@ -113,6 +114,9 @@ inline hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode
 }
 inline hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph) {
   return cudaStreamEndCapture(stream, graph);
+}
+inline hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode) {
+  return cudaThreadExchangeStreamCaptureMode(mode);
 }
 inline hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* status) {
   return cudaStreamIsCapturing(stream, status);

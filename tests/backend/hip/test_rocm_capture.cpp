@@ -148,6 +148,38 @@ TEST_F(RocmCapture, AFlushSkipsOtherQueuesThatCapture) {
   EXPECT_THAT(Read(*queue, out), Each(7.0F));
 }
 
+TEST_F(RocmCapture, AnotherQueueWorksOnWhileThisOneCaptures) {
+  auto other = backend->CreateQueue();
+  const std::vector<float> ones(256, 1);
+  backend->BeginCapture(*queue);
+  FillFloats(*queue, Floats(out), 7, 256);
+  backend->CopyIn(*other, x.data(), ones.data(), x.bytes());
+  EXPECT_THAT(Read(*other, x), Each(1.0F));
+  FillFloats(*other, Floats(x), 5, 256);
+  backend->Synchronize(*other);
+  backend->BeginCapture(*other);
+  FillFloats(*other, Floats(x), 6, 256);
+  const auto second = backend->EndCapture(*other);
+  EXPECT_THAT(Read(*other, x), Each(5.0F));
+  second->Launch(*other);
+  EXPECT_THAT(Read(*other, x), Each(6.0F));
+  graph = backend->EndCapture(*queue);
+  graph->Launch(*queue);
+  EXPECT_THAT(Read(*queue, out), Each(7.0F));
+}
+
+TEST_F(RocmCapture, AQueueMayEndWhileAnotherCaptures) {
+  auto other = backend->CreateQueue();
+  FillFloats(*other, Floats(x), 5, 256);
+  backend->BeginCapture(*queue);
+  FillFloats(*queue, Floats(out), 7, 256);
+  other.reset();
+  graph = backend->EndCapture(*queue);
+  graph->Launch(*queue);
+  EXPECT_THAT(Read(*queue, out), Each(7.0F));
+  EXPECT_THAT(Read(*queue, x), Each(5.0F));
+}
+
 TEST_F(RocmCapture, AGraphRunsOnItsOwnQueueOnly) {
   const auto other = backend->CreateQueue();
   DoubleBy(*queue, "double", x, out);

@@ -1,6 +1,8 @@
 // Capture and graphs of the simulated runtime: what is recorded, what is refused, what a refusal leaves
 // behind.
+#include <functional>
 #include <thread>
+#include <vector>
 
 #include "tests/backend/sim/sim_test.h"
 
@@ -82,19 +84,6 @@ TEST_F(SimCapture, SynchronisingTheStreamOrTheDeviceInvalidates) {
   ExpectInvalidated();
 }
 
-TEST_F(SimCapture, AnotherStreamMayBeSynchronised) {
-  hipStream_t other = NewStream();
-  int ran = 0;
-  ASSERT_HIP(Block(
-      1, [&](int) { ++ran; }, other));
-  Begin();
-  EXPECT_HIP(hipStreamSynchronize(other));
-  EXPECT_EQ(ran, 1);
-  hipGraph_t graph = nullptr;
-  EXPECT_HIP(hipStreamEndCapture(stream, &graph));
-  EXPECT_HIP(hipGraphDestroy(graph));
-}
-
 TEST_F(SimCapture, ModesDecideWhoMayAllocate) {
   const auto allocate = [] {
     hipError_t error = hipSuccess;
@@ -127,6 +116,32 @@ TEST_F(SimCapture, ModesDecideWhoMayAllocate) {
   ASSERT_HIP(hipThreadExchangeStreamCaptureMode(&mode));
   EXPECT_HIP(hipStreamEndCapture(stream, &graph));
   EXPECT_HIP(hipGraphDestroy(graph));
+}
+
+TEST_F(SimCapture, AWaitForAnotherStreamIsUnsafe) {
+  hipStream_t other = nullptr;
+  hipEvent_t event = nullptr;
+  ASSERT_HIP(hipStreamCreateWithFlags(&other, hipStreamNonBlocking));
+  ASSERT_HIP(hipEventCreateWithFlags(&event, hipEventDisableTiming));
+  ASSERT_HIP(hipEventRecord(event, other));
+  const std::vector<std::function<hipError_t()>> waits = {
+      [&] { return hipStreamSynchronize(other); }, [&] { return hipStreamQuery(other); },
+      [&] { return hipEventSynchronize(event); }, [&] { return hipEventQuery(event); }};
+  for (const auto& wait : waits) {
+    Begin();
+    EXPECT_EQ(wait(), hipErrorStreamCaptureUnsupported);
+    ExpectInvalidated();
+    Begin();
+    hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
+    ASSERT_HIP(hipThreadExchangeStreamCaptureMode(&mode));
+    EXPECT_HIP(wait());
+    ASSERT_HIP(hipThreadExchangeStreamCaptureMode(&mode));
+    hipGraph_t graph = nullptr;
+    EXPECT_HIP(hipStreamEndCapture(stream, &graph));
+    EXPECT_HIP(hipGraphDestroy(graph));
+  }
+  EXPECT_HIP(hipEventDestroy(event));
+  EXPECT_HIP(hipStreamDestroy(other));
 }
 
 TEST_F(SimCapture, BeginsOnceAndEndsWhereItBegan) {
