@@ -19,27 +19,15 @@ int& CapturesHere() {
   return captures;
 }
 
-// While it lives, the thread may wait for a queue although it captures another one. The runtime refuses every
-// wait of a capturing thread and breaks the capture, because it cannot know that nothing of the capture is
-// waited for.
-class WaitsAllowed {
- public:
-  WaitsAllowed() : exchanged_(CapturesHere() > 0) { Exchange(); }
-  ~WaitsAllowed() { Exchange(); }
-  WaitsAllowed(const WaitsAllowed&) = delete;
-  WaitsAllowed& operator=(const WaitsAllowed&) = delete;
-
- private:
-  void Exchange() {
-    if (exchanged_) static_cast<void>(hipThreadExchangeStreamCaptureMode(&mode_));
-  }
-  hipStreamCaptureMode mode_ = hipStreamCaptureModeRelaxed;
-  bool exchanged_;
-};
-
 RocmQueue& Own(Queue& queue) { return static_cast<RocmQueue&>(queue); }
 
 }  // namespace
+
+WaitsAllowed::WaitsAllowed() : exchanged_(CapturesHere() > 0) { Exchange(); }
+WaitsAllowed::~WaitsAllowed() { Exchange(); }
+void WaitsAllowed::Exchange() noexcept {
+  if (exchanged_) static_cast<void>(hipThreadExchangeStreamCaptureMode(&mode_));
+}
 
 hipStream_t StreamOf(Queue& queue) {
   WARMLEG_HIP(hipSetDevice(queue.backend().device().index));

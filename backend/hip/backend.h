@@ -90,6 +90,22 @@ class RocmBackend final : public Backend {
   std::vector<void*> deferred_;  // freed while this thread captured: hipFree is illegal then
 };
 
+// While it lives, the thread may wait for a queue, make a graph and give one back although it captures
+// another queue. The runtime refuses all that to a capturing thread and breaks the capture, because it cannot
+// know that nothing of the capture is meant. Does nothing on a thread that does not capture.
+class WaitsAllowed {
+ public:
+  WaitsAllowed();
+  ~WaitsAllowed();
+  WaitsAllowed(const WaitsAllowed&) = delete;
+  WaitsAllowed& operator=(const WaitsAllowed&) = delete;
+
+ private:
+  void Exchange() noexcept;
+  hipStreamCaptureMode mode_ = hipStreamCaptureModeRelaxed;
+  bool exchanged_;
+};
+
 // Devices as the runtime lists them; a runtime that cannot start adds its reason to `notes`.
 std::vector<DeviceInfo> ListHipDevices(std::vector<std::string>* notes);
 

@@ -7,12 +7,14 @@ namespace vt::hip::WARMLEG_VENDOR {
 
 RocmGraph::RocmGraph(RocmQueue& queue, hipGraph_t graph, Recording recording)
     : backend_(queue.rocm()), queue_(&queue), recording_(std::move(recording)) {
+  const WaitsAllowed allowed;
   const hipError_t error = hipGraphInstantiate(&exec_, graph, nullptr, nullptr, 0);
   static_cast<void>(hipGraphDestroy(graph));
   CheckHip(error, "hipGraphInstantiate", __FILE__, __LINE__);
 }
 
 RocmGraph::~RocmGraph() {
+  const WaitsAllowed allowed;
   try {
     backend_.Bind();
     backend_.DrainStreams();  // the last launch may still use the buffers

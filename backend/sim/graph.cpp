@@ -103,9 +103,11 @@ hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode) {
   return hipSuccess;
 }
 
+// An NVIDIA card refuses it to a thread that captures, as it refuses waits.
 hipError_t hipGraphInstantiate(hipGraphExec_t* exec, hipGraph_t graph, hipGraphNode_t*, char*, size_t) {
   return Api([&](Runtime& rt) {
     if (exec == nullptr || !rt.graphs.contains(graph)) return hipErrorInvalidValue;
+    if (const hipError_t error = RefuseDuringCapture(rt); error != hipSuccess) return error;
     if (Current(rt).sticky != hipSuccess) return Current(rt).sticky;
     auto made = std::make_unique<GraphExec>(GraphExec{graph->device, graph->operations});
     rt.execs.insert(made.get());
