@@ -91,12 +91,14 @@ size_t LegsOf(const std::vector<Place>& places) {
   return legs;
 }
 
-Html ReasonTable(const char* caption, const char* counted, const Places& places) {
+// `remark`: the legs count all the same, whatever the code does elsewhere.
+Html ReasonTable(const char* caption, const char* counted, const Places& places, bool remark) {
   Table table(caption, {{"reason"}, {counted, true}, {"which"}, {"what it means"}, {"what to do"}});
   for (const auto& [code, where] : places) {
     const record::CodeInfo& info = record::Info(code);
-    table.Row({Format("<code>{}</code> {}", info.name, SeverityTag(code)),
-               Text(fmt::format("{}", LegsOf(where))), PlaceCell(where), Text(info.text), Text(info.remedy)});
+    table.Row(
+        {Format("<code>{}</code> {}", info.name, remark ? Badge("warning", "warn tag") : SeverityTag(code)),
+         Text(fmt::format("{}", LegsOf(where))), PlaceCell(where), Text(info.text), Text(info.remedy)});
   }
   return table.Done();
 }
@@ -138,10 +140,10 @@ Html LeftOut(const record::Result& result) {
       "rule looks at how "
       "fast a leg was. A leg with several reasons stands in several rows. Pair 0 is the warm-up.</p>\n",
       result.legs.size() - left_out, result.legs.size(), left_out);
-  if (!out.empty()) html += ReasonTable("Legs left out, by reason", "legs", out);
+  if (!out.empty()) html += ReasonTable("Legs left out, by reason", "legs", out, false);
   if (!warnings.empty())
     html += Format("<div class=\"space\"></div>\n") +
-            ReasonTable("Warnings: the numbers stand, with these remarks", "times", warnings);
+            ReasonTable("Warnings: the numbers stand, with these remarks", "times", warnings, true);
   return html;
 }
 

@@ -70,10 +70,13 @@ void Panel(const Trend& trend, size_t phase, const Frame& frame, bool names, Svg
       svg.Diamond(at, 7, "mbad", tip);
     else
       svg.Circle(at, 5, fmt::format("m{}", kind), tip);
-    if (bad != nullptr && bad->release == step.release)
-      svg.Words({centre, std::max(at.y - 14, frame.top + 10)},
+    if (bad != nullptr && bad->release == step.release) {
+      // Below the mark: the line comes down to it from above. Never past the frame's sides.
+      const bool last = centre > frame.left + 0.8 * frame.width;
+      svg.Words({last ? frame.right() : centre, at.y + 24},
                 fmt::format("first slower: {} ({:+.1f} %)", step.release, 100 * bad->change),
-                "name loud middle");
+                last ? "name loud end" : "name loud middle");
+    }
   }
 }
 
