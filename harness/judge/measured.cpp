@@ -48,13 +48,6 @@ Work E2e(const Leg& leg) {
   return {static_cast<double>(leg.counters.output_tokens), leg.times.e2e_s.value_or(0)};
 }
 
-std::set<int64_t> SlowProcesses(const Result& result) {
-  std::set<int64_t> slow;
-  for (const record::Reason& reason : result.warnings)
-    if (reason.code == Code::slow_process && reason.process) slow.insert(*reason.process);
-  return slow;
-}
-
 std::vector<ProcessRate> Rates(const std::vector<const Leg*>& legs, Work (*work)(const Leg&),
                                const std::function<bool(const Leg&)>& of) {
   std::map<int64_t, std::pair<Work, ProcessRate>> sums;
@@ -210,6 +203,13 @@ std::string DraftingArm(const Result& result) {
 
 std::vector<std::string> EndpointNames(const std::string& drafting_arm) {
   return {"plain decode", drafting_arm + " decode", "prefill"};
+}
+
+std::set<int64_t> SlowProcesses(const Result& result) {
+  std::set<int64_t> slow;
+  for (const record::Reason& reason : result.warnings)
+    if (reason.code == Code::slow_process && reason.process) slow.insert(*reason.process);
+  return slow;
 }
 
 Measured Measure(const Result& result) {

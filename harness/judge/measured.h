@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,9 @@ using Files = std::vector<const Measured*>;
 std::vector<std::string> EndpointNames(const std::string& drafting_arm);
 
 Measured Measure(const record::Result& result);
+
+// Indices of processes whose absolute rates and times are left out and whose paired ratios are kept.
+std::set<int64_t> SlowProcesses(const record::Result& result);
 
 // For the history: everything above except raw leg rates.
 record::Json ToJson(const Measured& measured);

@@ -101,18 +101,24 @@ std::optional<double> BreakEven(const std::map<int64_t, BothArms>& sums) {
   return GeometricMean(values).value;
 }
 
-// Means over the counted legs of an arm, pooled: sum over sum, no interval.
-void PooledMetrics(const Result& result, const std::string& arm, bool drafting,
+// Means over the counted legs of an arm, pooled: sum over sum, no interval. Times are absolute, so those of a
+// slow process are left out, as its rates are; counts of tokens are not.
+void PooledMetrics(const Result& result, const std::string& arm, bool drafting, const std::set<int64_t>& slow,
                    std::map<std::string, Metric>& out) {
   Sums sums;
+  Sums timed;
   std::map<std::string, double> parts;
   double bytes = 0;
   double bytes_s = 0;
   std::set<int64_t> processes;
+  std::set<int64_t> timed_processes;
   for (const Leg& leg : result.legs) {
     if (!leg.counted || leg.arm != arm) continue;
     sums.Add(leg);
     processes.insert(leg.process);
+    if (slow.contains(leg.process)) continue;
+    timed.Add(leg);
+    timed_processes.insert(leg.process);
     const record::Times& t = leg.times;
     for (const auto& [name, part] : {std::pair{"draft", t.draft_s},
                                      {"select", t.select_s},
@@ -126,20 +132,20 @@ void PooledMetrics(const Result& result, const std::string& arm, bool drafting,
       bytes_s += t.decode_s.value_or(0);
     }
   }
-  const auto n = static_cast<int64_t>(processes.size());
   const auto pooled = [&](const std::string& name, std::optional<double> value, const char* unit,
-                          const char* better) {
-    if (value) out[name] = ToMetric({value, std::nullopt, n}, unit, better);
+                          const char* better, const std::set<int64_t>& of) {
+    if (value) out[name] = ToMetric({value, std::nullopt, std::ssize(of)}, unit, better);
   };
-  pooled("round_s", sums.RoundTime(), "s", "lower");
+  pooled("round_s", timed.RoundTime(), "s", "lower", timed_processes);
   if (bytes > 0 && result.roof.read_gb_s)
-    pooled("read_roof_share", Ratio(Ratio(bytes / 1e9, bytes_s), *result.roof.read_gb_s), "ratio", "higher");
+    pooled("read_roof_share", Ratio(Ratio(bytes / 1e9, bytes_s), *result.roof.read_gb_s), "ratio", "higher",
+           timed_processes);
   if (!drafting) return;
-  pooled("committed_per_round", Ratio(sums.committed, sums.rounds), "tokens/round", "higher");
-  pooled("accepted_per_round", Ratio(sums.accepted, sums.rounds), "tokens/round", "higher");
-  pooled("accepted_per_drafted", Ratio(sums.accepted, sums.drafted), "ratio", "higher");
+  pooled("committed_per_round", Ratio(sums.committed, sums.rounds), "tokens/round", "higher", processes);
+  pooled("accepted_per_round", Ratio(sums.accepted, sums.rounds), "tokens/round", "higher", processes);
+  pooled("accepted_per_drafted", Ratio(sums.accepted, sums.drafted), "ratio", "higher", processes);
   for (const auto& [name, seconds] : parts)
-    pooled(name + "_s_per_round", Ratio(seconds, sums.rounds), "s", "lower");
+    pooled(name + "_s_per_round", Ratio(seconds, timed.rounds), "s", "lower", timed_processes);
 }
 
 void ProcessRates(Result& result, const std::string& plain, const std::string& drafting,
@@ -201,12 +207,14 @@ void Summarise(Result& result, const std::vector<Pair>& pairs, const Policy& pol
   result.speedup.reset();
   const auto sums = PerProcess(pairs, Counted);
   ProcessRates(result, plain, drafting, sums, policy);
-  PooledMetrics(result, plain, false, result.summary[plain]);
-  PooledMetrics(result, drafting, true, result.summary[drafting]);
+  std::set<int64_t> slow_processes;
+  for (const Process& p : result.processes)
+    if (IsSlow(p, policy)) slow_processes.insert(p.index);
+  PooledMetrics(result, plain, false, slow_processes, result.summary[plain]);
+  PooledMetrics(result, drafting, true, slow_processes, result.summary[drafting]);
 
-  const bool slow = std::any_of(result.processes.begin(), result.processes.end(), [&](const Process& p) {
-    return IsSlow(p, policy) && sums.contains(p.index);
-  });
+  const bool slow = std::any_of(slow_processes.begin(), slow_processes.end(),
+                                [&](int64_t process) { return sums.contains(process); });
   const auto any = [](const Pair&) { return true; };
   record::Speedups s;
   s.decode = ToSpeedup(pairs, &Sums::DecodeRate, any, slow);

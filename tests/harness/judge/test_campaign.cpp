@@ -153,6 +153,10 @@ TEST(Campaign, SlowProcessLeavesItsRatio) {
   EXPECT_TRUE(record::Has(r.warnings, Code::slow_process));
   EXPECT_NEAR(Rate(r, "plain"), 100, 1e-9);
   EXPECT_EQ(r.summary["plain"]["decode_tok_s"].n, 3);
+  // A time of a round is as absolute as a rate; tokens of a round are not.
+  EXPECT_NEAR(*r.summary["plain"]["round_s"].value, 0.01, 1e-12);
+  EXPECT_EQ(r.summary["plain"]["round_s"].n, 3);
+  EXPECT_EQ(r.summary["dflash2"]["committed_per_round"].n, 4);
   EXPECT_EQ(r.speedup->decode->n, 4);
   EXPECT_TRUE(r.speedup->decode->ratios_only);
   EXPECT_NEAR(*r.speedup->decode->value, 2 * std::pow(0.95 / 0.9, 0.25), 1e-9);
