@@ -52,8 +52,7 @@ void AddWatch(CLI::App& app, int& exit_code) {
                                          "program's code. Its own output stays where it is, "
                                          "the clocks go to stderr");
   auto options = std::make_shared<Options>();
-  command
-      ->add_option("--device", options->watch.device, "the board: a PCI address, or auto: the only GPU")
+  command->add_option("--device", options->watch.device, "the board: a PCI address, or auto: the only GPU")
       ->capture_default_str();
   command->add_option("--interval", options->watch.interval_ms, "milliseconds between samples")
       ->check(CLI::Range(1, 60000))

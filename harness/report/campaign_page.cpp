@@ -73,8 +73,8 @@ std::string Board(const Result& r) {
 Card RatioCard(const char* title, const std::optional<record::Speedup>& s) {
   if (!s || !s->value) return {title, "-", "may not be given"};
   std::string note = Interval(s->ci95, "");
-  if (s->pairs_all > 0) note += fmt::format("; {} of {} pairs", s->pairs, s->pairs_all);
-  return {title, fmt::format("{:.2f}\u00d7", *s->value), note};
+  if (s->pairs_all > 0) note += fmt::format("; {} of {} pairs, n = {}", s->pairs, s->pairs_all, s->n);
+  return {title, Number(*s->value) + "\u00d7", note};
 }
 
 Card RateCard(const std::string& title, const record::Metric* m) {
@@ -112,14 +112,17 @@ Html ByClass(const Result& r) {
 }
 
 Html ProcessTable(const Document& d) {
-  Table table("Statistics are over processes: one may land in a slow mode and stay there",
-              {{"process"},
-               {"decode plain", true},
-               {"decode drafting", true},
-               {"sentinel s", true},
-               {"of the best", true},
-               {"loaded in s", true},
-               {"peak memory GiB", true}});
+  Table table(
+      "Statistics are over processes (n counts them): one may land in a slow mode and stay there. The "
+      "sentinel, a fixed "
+      "plain decode before and after each pair, shows it",
+      {{"process"},
+       {"decode plain", true},
+       {"decode drafting", true},
+       {"sentinel s", true},
+       {"of the best", true},
+       {"loaded in s", true},
+       {"peak memory GiB", true}});
   for (const record::Process& p : d.result.processes) {
     const auto rate = [&](const std::string& endpoint) -> std::string {
       const auto it = d.measured.endpoints.find(endpoint);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "harness/report/sections.h"
 
@@ -75,11 +76,17 @@ std::string Name(const Place& place) {
 
 Html PlaceCell(const std::vector<Place>& places) {
   std::vector<Html> lines;
+  const std::string& detail = places.front().detail;
+  const bool same =
+      places.size() > 1 && !detail.empty() &&
+      std::all_of(places.begin(), places.end(), [&](const Place& p) { return p.detail == detail; });
+  if (same) lines.push_back(Format("<span class=\"soft\">each: {}</span>", detail));
   for (size_t i = 0; i < std::min(places.size(), kNamed); ++i)
-    lines.push_back(places[i].detail.empty()
+    lines.push_back(same || places[i].detail.empty()
                         ? Text(Name(places[i]))
                         : Format("{} <span class=\"soft\">({})</span>", Name(places[i]), places[i].detail));
-  if (places.size() > kNamed) lines.push_back(Text(fmt::format("and {} more", places.size() - kNamed)));
+  if (places.size() > kNamed)
+    lines.push_back(Text(fmt::format("and {} more rows like these", places.size() - kNamed)));
   Html out;
   for (size_t i = 0; i < lines.size(); ++i) out += i == 0 ? lines[i] : Format("<br>") + lines[i];
   return out;
@@ -126,9 +133,12 @@ Html LeftOut(const record::Result& result) {
   Places out;
   Places warnings;
   size_t left_out = 0;
+  size_t ratio_alone = 0;
+  const std::set<int64_t> slow = judge::SlowProcesses(result);
   for (const Leg& leg : result.legs) {
     const std::vector<const Reason*> why = WhyOut(leg);
     left_out += Counts(leg) ? 0 : 1;
+    ratio_alone += Counts(leg) && slow.contains(leg.process) ? 1 : 0;
     for (const Reason* reason : why) AddLeg(leg, *reason, out);
     for (const Reason& reason : leg.reasons)
       if (std::find(why.begin(), why.end(), &reason) == why.end()) AddLeg(leg, reason, warnings);
@@ -137,9 +147,16 @@ Html LeftOut(const record::Result& result) {
   Html html = CampaignReasons(result);
   html += Format(
       "<p>{} of {} legs enter the numbers; {} are left out. They stay in the file with their data, and no "
-      "rule looks at how "
-      "fast a leg was. A leg with several reasons stands in several rows. Pair 0 is the warm-up.</p>\n",
+      "rule looks at how fast a leg was: clocks, counts and the sentinel decide (a fixed plain decode before "
+      "and after "
+      "each pair). A leg with several reasons stands in several rows. Pair 0 is the warm-up.</p>\n",
       result.legs.size() - left_out, result.legs.size(), left_out);
+  if (ratio_alone > 0)
+    html += Format(
+        "<p>{} of those that enter do so in the ratio alone: the sentinel found their process slow, which "
+        "both arms "
+        "share and a rate would not.</p>\n",
+        ratio_alone);
   if (!out.empty()) html += ReasonTable("Legs left out, by reason", "legs", out, false);
   if (!warnings.empty())
     html += Format("<div class=\"space\"></div>\n") +

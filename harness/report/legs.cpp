@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "harness/report/numbers.h"
 #include "harness/report/sections.h"
@@ -51,9 +52,10 @@ std::string Codes(const std::vector<const Reason*>& reasons) {
   return text;
 }
 
-std::string Tip(const Leg& leg) {
+std::string Tip(const Leg& leg, bool ratio_alone) {
   std::string text = fmt::format("{}, {}: {} tok/s", LegName(leg), leg.prompt, Cell(DecodeRate(leg)));
   if (!Counts(leg)) text += fmt::format("\nleft out: {}", Codes(WhyOut(leg)));
+  if (ratio_alone) text += "\nin the ratio alone: slow_process";
   return text;
 }
 
@@ -72,7 +74,7 @@ std::vector<Stretch> Stretches(const std::vector<Leg>& legs) {
   return all;
 }
 
-Html RatePlot(const record::Result& result) {
+Html RatePlot(const record::Result& result, const std::set<int64_t>& slow) {
   constexpr double kRoom = 1.08;  // above the fastest leg
   double most = 0;
   for (const Leg& leg : result.legs) most = std::max(most, DecodeRate(leg).value_or(0));
@@ -94,12 +96,15 @@ Html RatePlot(const record::Result& result) {
     const std::optional<double> rate = DecodeRate(leg);
     const Point at{x(static_cast<double>(i)), y(rate.value_or(0))};
     const bool counts = Counts(leg);
+    const bool ratio_alone = counts && slow.contains(leg.process);
+    const std::string tip = Tip(leg, ratio_alone);
+    const std::string faint = ratio_alone ? " faint" : "";
     if (!rate || (!counts && !leg.valid))
-      svg.Cross(at, 4, "cross", Tip(leg));
+      svg.Cross(at, 4, "cross", tip);
     else if (leg.arm == "plain")
-      svg.Circle(at, 4, counts ? "plain" : "hollow", Tip(leg));
+      svg.Circle(at, 4, counts ? "plain" + faint : "hollow", tip);
     else
-      svg.Diamond(at, 5.5, counts ? "draft" : "hollow", Tip(leg));
+      svg.Diamond(at, 5.5, counts ? "draft" + faint : "hollow", tip);
   }
   return svg.Done();
 }
@@ -108,8 +113,11 @@ std::string Clock(const Leg& leg) {
   return leg.clocks.sclk_mhz.p50 ? fmt::format("{:.0f}", *leg.clocks.sclk_mhz.p50) : "-";
 }
 
-Html WhyCell(const Leg& leg) {
+Html WhyCell(const Leg& leg, bool slow) {
   std::vector<Html> parts;
+  if (slow && Counts(leg))
+    parts.push_back(
+        Format("<code>{}</code>: out of the rates, in the ratio", record::Name(Code::slow_process)));
   for (const Reason* reason : WhyOut(leg))
     parts.push_back(Format("<code>{}</code>: {}", record::Name(reason->code), reason->text));
   if (parts.empty()) return Text(Counts(leg) ? "" : "cold or invalid, no reason given");
@@ -121,8 +129,10 @@ Html WhyCell(const Leg& leg) {
 Html LegRates(const Document& document) {
   const record::Result& result = document.result;
   if (result.legs.empty()) return Note("bad", Text("The file has no legs."));
+  const std::set<int64_t> slow = judge::SlowProcesses(result);
   Table table(
-      "Every leg in the order run; grey ones are left out of every number. Rates of invalid legs are "
+      "Every leg in the order run; grey ones are left out of every number, those of a slow process of all "
+      "but the ratio. Rates of invalid legs are "
       "computed from their "
       "times for this page alone",
       {{"leg"},
@@ -136,14 +146,15 @@ Html LegRates(const Document& document) {
   for (const Leg& leg : result.legs)
     table.Row({Text(LegName(leg)), Text(leg.prompt), Text(leg.prompt_class), Text(Cell(DecodeRate(leg))),
                Text(Cell(leg.rates.prefill_tok_s)), Text(Cell(leg.rates.committed_per_round)),
-               Text(Clock(leg)), WhyCell(leg)},
+               Text(Clock(leg)), WhyCell(leg, slow.contains(leg.process))},
               Counts(leg) ? "" : "out");
   const std::string& arm = document.measured.drafting_arm;
   const Html key = Key("plain", "plain") + Key("draft", arm) +
+                   (slow.empty() ? Html() : Key("plain faint", "slow process: in the ratio alone")) +
                    Key("hollow", "left out: cold, or its partner is out") + Key("cross", "left out: invalid");
   return Format(
       "<p>{}</p>\n<div class=\"wide\">{}</div>", key,
-      Figure(RatePlot(result),
+      Figure(RatePlot(result, slow),
              "Legs of one pair stand side by side. Rest the pointer on a mark for its leg and reason.",
              table.Done(true)));
 }

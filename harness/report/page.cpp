@@ -24,7 +24,7 @@ Html Key(std::string_view kind, std::string_view text) {
   return Format("<span class=\"key\"><svg viewBox=\"0 0 14 14\" aria-hidden=\"true\">{}</svg>{}</span> ",
                 kind == "draft"   ? Format("<path d=\"M7 1L13 7L7 13L1 7Z\" class=\"draft\"/>")
                 : kind == "cross" ? Format("<path d=\"M3 3L11 11M3 11L11 3\" class=\"cross\"/>")
-                : kind == "plain" || kind == "hollow"
+                : kind.starts_with("plain") || kind == "hollow"
                     ? Format("<circle cx=\"7\" cy=\"7\" r=\"5\" class=\"{}\"/>", kind)
                     : Format("<rect x=\"1\" y=\"2\" width=\"12\" height=\"10\" class=\"{}\"/>", kind),
                 text);

@@ -93,6 +93,7 @@ svg .grid { stroke: var(--faint); } svg .axis { stroke: var(--out); } svg .zero 
 svg .split { stroke: var(--line); stroke-dasharray: 2 3; }
 svg .band { fill: var(--faint); }
 svg .plain { fill: var(--plain); } svg .draft { fill: var(--draft); }
+svg .faint { opacity: .35; }
 svg .hollow { fill: var(--paper); stroke: var(--out); stroke-width: 1.5; }
 svg .cross { fill: none; stroke: var(--out); stroke-width: 1.75; }
 svg rect.outbar { fill: var(--out); }

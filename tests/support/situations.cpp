@@ -65,7 +65,8 @@ Leg MakeLeg(const Situation& s, int64_t process, int64_t pair, bool plain, doubl
   c.rounds = plain ? kCommitted : kCommitted / kCommittedPerRound, c.bonus = c.rounds;
   c.accepted = c.committed - c.rounds, c.drafted = plain ? 0 : 7 * c.rounds;
   if (!plain)
-    c.accepted_at = {c.accepted / 2, c.accepted - c.accepted / 2}, c.rounds_with_accepted = {0, 0, c.rounds};
+    c.accepted_at = {c.accepted / 2, c.accepted - c.accepted / 2, 0, 0, 0, 0, 0},
+    c.rounds_with_accepted = {0, 0, c.rounds, 0, 0, 0, 0, 0};
   SetTimes(leg, s, plain, speed);
   leg.read_bytes_per_round = 5.4e9;
   leg.clocks = Window(s);
