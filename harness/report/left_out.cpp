@@ -153,9 +153,9 @@ Html LeftOut(const record::Result& result) {
       result.legs.size() - left_out, result.legs.size(), left_out);
   if (ratio_alone > 0)
     html += Format(
-        "<p>{} of those that enter do so in the ratio alone: the sentinel found their process slow, which "
-        "both arms "
-        "share and a rate would not.</p>\n",
+        "<p>{} of those that enter do so in the ratio alone: the sentinel found their process slow. Both "
+        "arms were slowed, "
+        "so the ratio stands, and a rate would not.</p>\n",
         ratio_alone);
   if (!out.empty()) html += ReasonTable("Legs left out, by reason", "legs", out, false);
   if (!warnings.empty())
