@@ -1,8 +1,8 @@
 // CausalConv1d with its state, and the draft's grouped convolution.
-// Decomposition: CausalConv1d: a thread owns a channel over the rows of the call (blockIdx.y: a run of rows
-// when there are many), so that the old state is read before its slot is written. DFlashGroupedConv: a thread
-// owns one (row, channel). Bytes: x, the state and delta once, out and the kept states once. Bound: latency
-// at decode.
+// Decomposition: CausalConv1d: a thread owns one (row, channel) and a block all rows of its channels, so that
+// the old state is read before its slot is written; of a long call blockIdx.y owns a run of rows.
+// DFlashGroupedConv: a thread owns one (row, channel). Bytes: x, the state and delta once, out and the kept
+// states once. Bound: latency at decode.
 #include "backend/hip/common.h"
 #include "backend/vt/check.h"
 
@@ -11,7 +11,8 @@ namespace vt::hip::WARMLEG_VENDOR {
 namespace {
 
 constexpr int kBlock = 128;
-constexpr int kRun = 32;  // rows of one thread in a long call
+constexpr int kChannels = 64;  // of a block that has a thread for each row
+constexpr int kRun = 32;       // rows of one thread in a long call
 
 struct Conv {
   const float* x;
@@ -64,36 +65,33 @@ __device__ void KeepAll(const Conv& a, int c) {
   if (last >= 0 && last < a.rows) Keep(a, last, last, c);
 }
 
-// Up to kMaxRows rows: a thread first gathers all of its channel's inputs, so that the slot that they come
-// from may be written.
+// Up to kMaxRows rows, one a thread: all of the block's rows are read before any slot is written, so that the
+// slot that the old inputs come from may be among them.
 template <class W>
-__global__ void __launch_bounds__(kBlock) CausalConvKernel(Conv a, const W* weight) {
+__global__ void __launch_bounds__(kChannels* kMaxRows) CausalConvKernel(Conv a, const W* weight) {
   StartInOrder();
-  WARMLEG_SHARED(float, inputs, [(kMaxConvTaps - 1 + kMaxRows) * kBlock]);
-  WARMLEG_SHARED(float, weights, [kMaxConvTaps * kBlock]);
-  const int c = BlockX() * kBlock + Thread();
-  if (c >= a.channels) return;
-  float* in = inputs + Thread();
-  float* w = weights + Thread();
+  const int c = BlockX() * kChannels + Thread() % kChannels;
+  const int r = Thread() / kChannels;
   const int before = a.taps - 1;
-  constexpr int kAhead = 8;
-  for (int i0 = 0; i0 < before + a.rows; i0 += kAhead) {
-    float x[kAhead];
-    WARMLEG_UNROLL
-    for (int e = 0; e < kAhead; ++e) x[e] = i0 + e < before + a.rows ? InputAt(a, i0 + e - before, c) : 0;
-    WARMLEG_UNROLL
-    for (int e = 0; e < kAhead; ++e) {
-      if (i0 + e < before + a.rows) in[(i0 + e) * kBlock] = x[e];
-    }
-  }
-  for (int j = 0; j < a.taps; ++j) w[j * kBlock] = ToFloat(weight[static_cast<int64_t>(c) * a.taps + j]);
-  for (int r = 0; r < a.rows; ++r) {
+  float in[kMaxConvTaps] = {};
+  if (c < a.channels) {
     float sum = 0;
-    for (int j = 0; j < a.taps; ++j) sum += w[j * kBlock] * in[(r + j) * kBlock];
+    WARMLEG_UNROLL
+    for (int j = 0; j < static_cast<int>(kMaxConvTaps); ++j) {
+      if (j < a.taps) in[j] = InputAt(a, r - before + j, c);
+    }
+    WARMLEG_UNROLL
+    for (int j = 0; j < static_cast<int>(kMaxConvTaps); ++j) {
+      if (j < a.taps) sum += ToFloat(weight[static_cast<int64_t>(c) * a.taps + j]) * in[j];
+    }
     a.out[static_cast<int64_t>(r) * a.channels + c] = Silu(sum);
-    if (!a.keep_rows && r + 1 < a.rows) continue;
-    float* state = a.states + static_cast<int64_t>(a.keep_rows ? r : 0) * before * a.channels + c;
-    for (int j = 0; j < before; ++j) state[static_cast<int64_t>(j) * a.channels] = in[(r + 1 + j) * kBlock];
+  }
+  BlockSync();
+  if (c >= a.channels || (!a.keep_rows && r + 1 < a.rows)) return;
+  float* state = a.states + static_cast<int64_t>(a.keep_rows ? r : 0) * before * a.channels + c;
+  WARMLEG_UNROLL
+  for (int j = 1; j < static_cast<int>(kMaxConvTaps); ++j) {
+    if (j < a.taps) state[static_cast<int64_t>(j - 1) * a.channels] = in[j];
   }
 }
 
@@ -114,7 +112,10 @@ __global__ void CausalConvStateKernel(Conv a) {
 template <class W>
 void RunCausalConv(Queue& queue, const Conv& conv, const W* weight) {
   const int blocks = DivUp(conv.channels, kBlock);
-  if (conv.rows <= kMaxRows) return launch_early(CausalConvKernel<W>, blocks, kBlock, 0, queue, conv, weight);
+  if (conv.rows <= kMaxRows) {
+    return launch_early(CausalConvKernel<W>, DivUp(conv.channels, kChannels), kChannels * conv.rows, 0, queue,
+                        conv, weight);
+  }
   launch_early(CausalConvRunKernel<W>, Blocks(blocks, DivUp(conv.rows, kRun)), kBlock, 0, queue, conv,
                weight);
   launch_early(CausalConvStateKernel, blocks, kBlock, 0, queue, conv);
