@@ -34,7 +34,9 @@ std::string ShapeOf(const Args& args) {
 }
 // The one op whose shape everybody knows by three numbers.
 std::string ShapeOf(const MatMulArgs& args) {
-  return fmt::format("{}x{} {}, rows {}", args.w.dim(0), args.w.dim(1), Name(args.w.dtype), args.x.dim(0));
+  return fmt::format("{}x{} {}, rows {}{}{}{}", args.w.dim(0), args.w.dim(1), Name(args.w.dtype),
+                     args.x.dim(0), args.norm ? ", norm" : "", args.silu_mul ? ", SiluMul" : "",
+                     args.residual ? ", residual" : "");
 }
 
 template <class Args>

@@ -8,8 +8,10 @@ namespace vt::hip::WARMLEG_VENDOR {
 struct MatMulShape {
   int rows, n, k;
   int64_t x_row, out_row;
-  bool round_x;    // activations to bf16
-  bool aligned_x;  // every row of x may be read 16 bytes at a time
+  bool round_x;           // activations to bf16
+  bool aligned_x;         // every row of x may be read 16 bytes at a time
+  const float* residual;  // or nullptr
+  int64_t residual_row;
 };
 MatMulShape ShapeOf(const MatMulArgs& args);
 
@@ -17,10 +19,18 @@ MatMulShape ShapeOf(const MatMulArgs& args);
 bool TilesFit(const MatMulArgs& args);
 // More than kMaxRows rows, on the tile interface.
 void MatMulWide(Queue& queue, const MatMulArgs& args);
-// Up to kMaxRows rows on matrix instructions. False: this vendor has no such form.
+// Up to kMaxRows rows on matrix instructions. False: this vendor has no such form of this call.
 bool MatMulNarrow(Queue& queue, const MatMulArgs& args);
 
 #if defined(WARMLEG_KERNELS)
+
+// What a sum becomes as output n of row r.
+template <class B>
+__device__ float Finished(float sum, const B* bias, const MatMulShape& s, int r, int n) {
+  if (bias != nullptr) sum += ToFloat(bias[n]);
+  if (s.residual != nullptr) sum += s.residual[r * s.residual_row + n];
+  return sum;
+}
 
 // Four values of row r from column c on; 0 outside.
 __device__ inline Vec<float, 4> LoadX(const float* x, const MatMulShape& s, int r, int c) {

@@ -1,11 +1,11 @@
-// MatMul: out = x w^T (+ bias), float32 activations against bf16 or f32 weights; the form that takes every
-// shape, and the choice among the forms.
-// Decomposition: a wave owns kOutputs rows of w and walks k in steps of 8 values a lane (one 16-byte load of
-// bf16 weights, the next step's loads in flight); the activations of up to 16 rows wait in shared memory, a
-// piece of k at a time. A block is 8 waves; blockIdx.y owns 16 rows. Each row is summed in the same order
-// whatever the number of rows: by lane over the steps, then over the wave.
-// Bytes: w once for 16 rows, x from the cache. Bound: memory up to 16 rows.
+// MatMul: out = x w^T (+ bias) (+ residual), float32 activations against bf16 or f32 weights; the form that
+// takes every shape, and the choice among the forms. Decomposition: a wave owns kOutputs rows of w and walks
+// k in steps of 8 values a lane (one 16-byte load of bf16 weights, the next step's loads in flight); the
+// activations of up to 16 rows wait in shared memory, a piece of k at a time. A block is 8 waves; blockIdx.y
+// owns 16 rows. Each row is summed in the same order whatever the number of rows: by lane over the steps,
+// then over the wave. Bytes: w once for 16 rows, x from the cache. Bound: memory up to 16 rows.
 #include "backend/hip/matmul.h"
+#include "backend/vt/scratch.h"
 
 namespace vt::hip::WARMLEG_VENDOR {
 
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(kBlock)
     for (int r = 0; r < kRows; ++r) {
       const float total = WaveSum<kWave>(sum[o][r]);
       if (lane != (o * kRows + r) % kWave || n0 + o >= s.n || r0 + r >= s.rows) continue;
-      out[(r0 + r) * s.out_row + n0 + o] = bias != nullptr ? total + ToFloat(bias[n0 + o]) : total;
+      out[(r0 + r) * s.out_row + n0 + o] = Finished(total, bias, s, r0 + r, n0 + o);
     }
   }
 }
@@ -133,16 +133,39 @@ void RunAligned(Queue& queue, const MatMulArgs& args, const W* w, const B* bias)
   RunRows<16, kAligned>(queue, args, w, bias);
 }
 
+// The product alone, for SiluMul to follow.
+MatMulArgs GateUp(Queue& queue, const MatMulArgs& args) {
+  const int64_t rows = args.x.dim(0);
+  const int64_t outputs = args.w.dim(0);
+  MatMulArgs product = args;
+  product.out = MakeTensor(Scratch<float>(queue, "MatMul.gate_up", static_cast<size_t>(rows * outputs)),
+                           DType::f32, {rows, outputs}, args.x.device);
+  product.silu_mul = false;
+  return product;
+}
+
+// The same call with x already normalised.
+MatMulArgs Normalised(Queue& queue, const MatMulArgs& args) {
+  auto* data = Scratch<float>(queue, "MatMul.normalised", static_cast<size_t>(args.x.count()));
+  MatMulArgs product = args;
+  product.x = MakeTensor(data, DType::f32, {args.x.dim(0), args.x.dim(1)}, args.x.device);
+  product.norm = {};
+  RmsNorm(queue, {args.x, args.norm, product.x, args.eps, args.one_plus});
+  return product;
+}
+
 }  // namespace
 
 MatMulShape ShapeOf(const MatMulArgs& args) {
   return {.rows = static_cast<int>(args.x.dim(0)),
-          .n = static_cast<int>(args.w.dim(0)),
+          .n = static_cast<int>(args.out.dim(1)),
           .k = static_cast<int>(args.w.dim(1)),
           .x_row = args.x.step(0),
           .out_row = args.out.step(0),
           .round_x = args.precision == Precision::bf16 && args.x.dim(0) > kMaxRows,
-          .aligned_x = args.x.step(0) % 4 == 0 && reinterpret_cast<uintptr_t>(args.x.data) % 16 == 0};
+          .aligned_x = args.x.step(0) % 4 == 0 && reinterpret_cast<uintptr_t>(args.x.data) % 16 == 0,
+          .residual = args.residual.as<const float>(),
+          .residual_row = args.residual ? args.residual.step(0) : 0};
 }
 
 bool TilesFit(const MatMulArgs& args) {
@@ -151,10 +174,14 @@ bool TilesFit(const MatMulArgs& args) {
 }
 
 void MatMul(Queue& queue, const MatMulArgs& args) {
-  if (TilesFit(args)) {
-    if (args.x.dim(0) > kMaxRows) return MatMulWide(queue, args);
-    if (MatMulNarrow(queue, args)) return;
+  if (TilesFit(args) && args.x.dim(0) <= kMaxRows && MatMulNarrow(queue, args)) return;
+  if (args.norm) return MatMul(queue, Normalised(queue, args));
+  if (args.silu_mul) {
+    const MatMulArgs product = GateUp(queue, args);
+    MatMul(queue, product);
+    return SiluMul(queue, {product.out, args.out});
   }
+  if (TilesFit(args) && args.x.dim(0) > kMaxRows) return MatMulWide(queue, args);
   WithWeight(args.w, [&](auto* w) {
     WithWeight(args.bias, [&](auto* bias) {
       if (args.w.dim(1) % kLaneValues == 0 &&

@@ -1,12 +1,13 @@
 // MatMul of up to kMaxRows rows on matrix instructions (NVIDIA): one sweep over bf16 weights.
 // Decomposition: a block a multiprocessor owns an equal share of the outputs, in units of up to kTiles tiles
-// of
-// 16. Its waves take turns over pieces of 64 k: a wave splits a piece of x into three bf16 parts, which carry
-// all of float32, and the piece of each tile of the unit goes past them. Weights come through a ring in
+// of 16. Its waves take turns over pieces of 64 k: a wave splits a piece of x into three bf16 parts, which
+// carry all of float32, and the piece of each tile of the unit goes past them. Weights come through a ring in
 // shared memory in which each lane reads what it copied itself, so that no barrier is met before the waves'
 // sums are added at the end of a unit. The ring is filled before earlier work has ended: weights are
-// constant. A row's sums, over a wave's pieces and then over the waves, depend on k alone. 9..16 rows differ
-// from 1..8 in the columns of the tile. Bytes: w once, x once a unit from the cache. Bound: memory.
+// constant. A row's sums, over a wave's pieces and then over the waves, depend on k alone, as do those of its
+// squares, by which a norm scales the sums at the end. 9..16 rows differ from 1..8 in the columns of the
+// tile. Two blocks on one multiprocessor would leave another idle: registers allow one, and the ring is small
+// so that x stays in the cache beside it. Bytes: w once, x once a unit from the cache. Bound: memory.
 #include "backend/hip/matmul.h"
 #include "backend/hip/tile.h"
 
@@ -31,11 +32,17 @@ inline constexpr int kTiles = kHalves == 1 ? 5 : 4;
 template <int kHalves>
 inline constexpr int kSums = kTileRows * 8 * kHalves;  // of a tile
 
+// What becomes of an output. SiluMul: a tile holds the gates of up to 8 outputs, then their ups.
+enum class End { plain, silu_mul };
+template <End kEnd>
+inline constexpr int kTileOutputs = kEnd == End::silu_mul ? kTileRows / 2 : kTileRows;
+
 // Outputs first .. first + count - 1 in tiles of `height`.
 struct Unit {
   int first, count, tiles, height;
 };
 
+template <End kEnd>
 struct Share {
   int first, count, units;
 
@@ -43,12 +50,12 @@ struct Share {
     const auto blocks = static_cast<int64_t>(gridDim.x);
     first = static_cast<int>(BlockX() * int64_t{n} / blocks);
     count = static_cast<int>((BlockX() + 1) * int64_t{n} / blocks) - first;
-    units = DivUp(count, tiles * kTileRows);
+    units = DivUp(count, tiles * kTileOutputs<kEnd>);
   }
   __device__ Unit At(int i) const {
     const int begin = static_cast<int>(int64_t{count} * i / units);
     const int outputs = static_cast<int>(int64_t{count} * (i + 1) / units) - begin;
-    const int tiles = DivUp(outputs, kTileRows);
+    const int tiles = DivUp(outputs, kTileOutputs<kEnd>);
     return {first + begin, outputs, tiles, DivUp(outputs, tiles)};
   }
 };
@@ -61,21 +68,27 @@ __device__ inline void CopyOctet(Octet* to, const bf16* from, bool valid) {
                : "memory");
 }
 
+struct WeightTile {
+  Octet low[kChunks], high[kChunks];
+};
+
 // A wave's weights, in the order in which they are used: unit, piece, tile.
+template <End kEnd>
 class Weights {
  public:
-  __device__ Weights(const bf16* w, int k, const Share& share, Octet* ring)
-      : w_(w), k_(k), share_(share), ring_(ring + (Thread() / kWaveSize * kDepth * kSlot + Lane())) {
+  __device__ Weights(const bf16* w, const MatMulShape& s, const Share<kEnd>& share, Octet* ring)
+      : w_(w),
+        k_(s.k),
+        further_(int64_t{s.k} * (kEnd == End::silu_mul ? s.n : 8)),
+        share_(share),
+        ring_(ring + (Thread() / kWaveSize * kDepth * kSlot + Lane())) {
     Enter(0);
     for (int d = 0; d < kDepth; ++d) Fetch(d);
   }
-  // The tile in slot `d`: outputs lane / 4 and 8 further. The slot is filled anew.
-  struct Tile {
-    Octet low[kChunks], high[kChunks];
-  };
-  __device__ Tile Take(int d) const {
+  // The tile in slot `d`: outputs lane / 4 and 8 further, or their ups. The slot is filled anew.
+  __device__ WeightTile Take(int d) const {
     asm volatile("cp.async.wait_group %0;" ::"n"(kDepth - 1) : "memory");
-    Tile tile;
+    WeightTile tile;
     WARMLEG_UNROLL
     for (int c = 0; c < kChunks; ++c) {
       tile.low[c] = ring_[d * kSlot + c * 2 * kWaveSize];
@@ -86,15 +99,18 @@ class Weights {
   __device__ void Fetch(int d) {
     if (next_ < share_.units) {
       const bool low = Lane() / 4 < unit_.height && output_ < unit_.count;
-      const bool high = Lane() / 4 + 8 < unit_.height && output_ + 8 < unit_.count;
+      const bool high =
+          kEnd == End::silu_mul ? low : Lane() / 4 + 8 < unit_.height && output_ + 8 < unit_.count;
       WARMLEG_UNROLL
       for (int c = 0; c < kChunks; ++c) {
         const bool valid = k0_ + c * kTileK < k_;
         Octet* to = ring_ + (d * kSlot + c * 2 * kWaveSize);
         if (low) CopyOctet(to, at_ + c * kTileK, valid);
-        if (high) CopyOctet(to + kWaveSize, at_ + int64_t{8} * k_ + c * kTileK, valid);
+        if (high) CopyOctet(to + kWaveSize, at_ + further_ + c * kTileK, valid);
       }
       Advance();
+      // The next kernel's blocks come when the memory is about to fall idle, not to take turns with this one.
+      if (next_ == share_.units) LetNextStart();
     }
     asm volatile("cp.async.commit_group;" ::: "memory");
   }
@@ -128,7 +144,8 @@ class Weights {
 
   const bf16* w_;
   int k_;
-  const Share& share_;
+  int64_t further_;  // from an output's weights to those that share its place in a tile
+  const Share<kEnd>& share_;
   Octet* ring_;
   int next_ = 0;  // of the fetch: the unit, the lane's output in it, its k
   Unit unit_ = {};
@@ -156,12 +173,20 @@ __device__ inline void SplitOctet(const Vec<float, 4> (&x)[2], Octet (&part)[kSp
   }
 }
 
+// RmsNorm of x: its weight, or none.
+struct Norm {
+  const bf16* weight;
+  float eps, plus;
+};
+
 // A lane's values of a piece of x: row lane / 4 (and 8 further), octet lane % 4 of each chunk. Past the last
 // row and past k something is read that nobody uses: sums of rows that are not written, products with 0.
-template <int kHalves>
+// With kNorm a row is multiplied by the norm's weight here and by 1 / its root mean square at the end.
+template <int kHalves, bool kNorm>
 struct Activations {
   const float* row[kHalves];
   Vec<float, 4> at[kChunks][kHalves][2];
+  Octet gain[kNorm ? kChunks : 1];
 
   __device__ Activations(const float* x, const MatMulShape& s) {
     WARMLEG_UNROLL
@@ -170,10 +195,11 @@ struct Activations {
       row[h] = x + (r < s.rows ? r : s.rows - 1) * s.x_row;
     }
   }
-  __device__ void Load(const MatMulShape& s, int k0) {
+  __device__ void Load(const MatMulShape& s, const Norm& norm, int k0) {
     WARMLEG_UNROLL
     for (int c = 0; c < kChunks; ++c) {
       const int k = k0 + c * kTileK + LaneId<kWaveSize>() % 4 * 8;
+      if constexpr (kNorm) gain[c] = Octet::Load(norm.weight + (k < s.k ? k : 0));
       WARMLEG_UNROLL
       for (int h = 0; h < kHalves; ++h) {
         const float* from = row[h] + (k < s.k ? k : 0);
@@ -188,11 +214,29 @@ struct Activations {
       }
     }
   }
+  // Adds the squares of the piece at k0 to each row's, then multiplies by the norm's weight.
+  __device__ void Normalise(const MatMulShape& s, const Norm& norm, int k0, float (&squares)[kHalves]) {
+    WARMLEG_UNROLL
+    for (int c = 0; c < kChunks; ++c) {
+      const bool inside = k0 + c * kTileK + LaneId<kWaveSize>() % 4 * 8 < s.k;
+      const uint32_t pairs[4] = {gain[c].at.x, gain[c].at.y, gain[c].at.z, gain[c].at.w};
+      WARMLEG_UNROLL
+      for (int h = 0; h < kHalves; ++h) {
+        WARMLEG_UNROLL
+        for (int i = 0; i < 8; ++i) {
+          float& value = at[c][h][i / 4].at[i % 4];
+          squares[h] = fmaf(value, inside ? value : 0, squares[h]);
+          const uint32_t bits = i % 2 == 0 ? pairs[i / 2] << 16 : pairs[i / 2] & 0xffff0000U;
+          value *= norm.plus + __builtin_bit_cast(float, bits);
+        }
+      }
+    }
+  }
 };
 
 // sum += the tile times a piece of x.
 template <int kHalves>
-__device__ void AddPiece(const Weights::Tile& w, const Octet (&x)[kChunks][kHalves][kSplits],
+__device__ void AddPiece(const WeightTile& w, const Octet (&x)[kChunks][kHalves][kSplits],
                          float (&sum)[kHalves][4]) {
   WARMLEG_UNROLL
   for (int h = 0; h < kHalves; ++h) {
@@ -207,10 +251,24 @@ __device__ void AddPiece(const Weights::Tile& w, const Octet (&x)[kChunks][kHalv
   }
 }
 
-// Adds the waves' sums in order and writes the unit's outputs.
-template <int kHalves, class B>
+// The squares of each row, of each wave.
+template <int kHalves>
+using Squares = float[kWaves][8 * kHalves];
+
+// The sum of the waves' sums, in their order.
+template <int kTile>
+__device__ float OverWaves(const float* of_first) {
+  float total = of_first[0];
+  WARMLEG_UNROLL
+  for (int wave = 1; wave < kWaves; ++wave) total += of_first[wave * kTile];
+  return total;
+}
+
+// Adds the waves' sums and writes the unit's outputs.
+template <End kEnd, int kHalves, bool kNorm, class B>
 __device__ void Join(const Unit& unit, const float (&sum)[kTiles<kHalves>][kHalves][4], float* shared,
-                     const B* bias, float* out, const MatMulShape& s) {
+                     const Squares<kHalves>& squares, const B* bias, float* out, const MatMulShape& s,
+                     const Norm& norm) {
   constexpr int kTile = kSums<kHalves>;
   const int lane = LaneId<kWaveSize>();
   WARMLEG_UNROLL
@@ -235,32 +293,40 @@ __device__ void Join(const Unit& unit, const float (&sum)[kTiles<kHalves>][kHalv
       const int output = m * unit.height + i % kTileRows;
       if (row >= s.rows || i % kTileRows >= unit.height || output >= unit.count) continue;
       const float* from = shared + (i / kTile * kWaves * kTile + i % kTile);
-      float total = from[0];
-      WARMLEG_UNROLL
-      for (int wave = 1; wave < kWaves; ++wave) total += from[wave * kTile];
+      float scale = 1;
+      if constexpr (kNorm) {
+        scale = Rsqrt(OverWaves<8 * kHalves>(squares[0] + row) / static_cast<float>(s.k) + norm.eps);
+      }
+      const float total = OverWaves<kTile>(from) * scale;
       const int n = unit.first + output;
-      out[row * s.out_row + n] = bias != nullptr ? total + ToFloat(bias[n]) : total;
+      if constexpr (kEnd == End::silu_mul) {
+        out[row * s.out_row + n] = Silu(total) * (OverWaves<kTile>(from + kTileRows / 2) * scale);
+      } else {
+        out[row * s.out_row + n] = Finished(total, bias, s, row, n);
+      }
     }
   }
 }
 
-template <int kHalves, class B>
-__global__ void __launch_bounds__(kBlock, kHalves == 1 ? 2 : 1)
-    NarrowKernel(const float* x, const bf16* w, const B* bias, float* out, MatMulShape s) {
+template <End kEnd, int kHalves, bool kNorm, class B>
+__global__ void __launch_bounds__(kBlock, 1)
+    NarrowKernel(const float* x, const bf16* w, const B* bias, float* out, MatMulShape s, Norm norm) {
   WARMLEG_DYNAMIC_SHARED(Octet, ring);
+  WARMLEG_SHARED(Squares<kHalves>, squares_of, [1]);
   auto* joined = reinterpret_cast<float*>(ring + kWaves * kDepth * kSlot);
-  const Share share(s.n, kTiles<kHalves>);
+  const Share<kEnd> share(s.n, kTiles<kHalves>);
   const int first_k = Thread() / kWaveSize * kPiece;
-  LetNextStart();
-  Weights weights(w, s.k, share, ring);
+  Weights<kEnd> weights(w, s, share, ring);
   AwaitPrevious();
-  Activations<kHalves> next(x, s);
-  next.Load(s, first_k);
+  Activations<kHalves, kNorm> next(x, s);
+  next.Load(s, norm, first_k);
   int slot = 0;
   for (int u = 0; u < share.units; ++u) {
     const Unit unit = share.At(u);
     float sum[kTiles<kHalves>][kHalves][4] = {};
+    float squares[kHalves] = {};
     for (int k0 = first_k; k0 - first_k < s.k; k0 += kWaves * kPiece) {
+      if constexpr (kNorm) next.Normalise(s, norm, k0, squares);
       Octet part[kChunks][kHalves][kSplits];
       WARMLEG_UNROLL
       for (int c = 0; c < kChunks; ++c) {
@@ -268,7 +334,7 @@ __global__ void __launch_bounds__(kBlock, kHalves == 1 ? 2 : 1)
         for (int h = 0; h < kHalves; ++h) SplitOctet(next.at[c][h], part[c][h]);
       }
       const int following = k0 + kWaves * kPiece;
-      next.Load(s, following - first_k < s.k ? following : first_k);
+      next.Load(s, norm, following - first_k < s.k ? following : first_k);
       WARMLEG_UNROLL
       for (int m = 0; m < kTiles<kHalves>; ++m) {
         if (m >= unit.tiles) break;
@@ -277,30 +343,47 @@ __global__ void __launch_bounds__(kBlock, kHalves == 1 ? 2 : 1)
         slot = slot + 1 < kDepth ? slot + 1 : 0;
       }
     }
-    Join(unit, sum, joined, bias, out, s);
+    if constexpr (kNorm) {
+      WARMLEG_UNROLL
+      for (int h = 0; h < kHalves; ++h) {
+        squares[h] += ShuffleXor<kWaveSize>(squares[h], 1);
+        squares[h] += ShuffleXor<kWaveSize>(squares[h], 2);
+        // every unit finds the same
+        if (u == 0) squares_of[0][Thread() / kWaveSize][h * 8 + LaneId<kWaveSize>() / 4] = squares[h];
+      }
+    }
+    Join<kEnd, kHalves, kNorm>(unit, sum, joined, squares_of[0], bias, out, s, norm);
   }
 }
 
-template <int kHalves>
+template <End kEnd, int kHalves, bool kNorm>
 void Run(Queue& queue, const MatMulArgs& args, const MatMulShape& shape) {
+  const Norm norm = {args.norm.as<const bf16>(), args.eps, args.one_plus ? 1.0F : 0.0F};
   const int blocks = shape.n < ComputeUnits(queue) ? shape.n : ComputeUnits(queue);
   constexpr size_t kShared =
       sizeof(Octet) * kWaves * kDepth * kSlot + sizeof(float) * kJoined * kWaves * kSums<kHalves>;
   WithWeight(args.bias, [&](auto* bias) {
-    launch_early(NarrowKernel<kHalves, Pointee<decltype(bias)>>, blocks, kBlock, kShared, queue,
-                 args.x.as<const float>(), args.w.as<const bf16>(), bias, args.out.as<float>(), shape);
+    launch_early(NarrowKernel<kEnd, kHalves, kNorm, Pointee<decltype(bias)>>, blocks, kBlock, kShared, queue,
+                 args.x.as<const float>(), args.w.as<const bf16>(), bias, args.out.as<float>(), shape, norm);
   });
+}
+
+template <End kEnd>
+void Run(Queue& queue, const MatMulArgs& args) {
+  const MatMulShape shape = ShapeOf(args);
+  if (shape.rows <= 8) {
+    args.norm ? Run<kEnd, 1, true>(queue, args, shape) : Run<kEnd, 1, false>(queue, args, shape);
+  } else {
+    args.norm ? Run<kEnd, 2, true>(queue, args, shape) : Run<kEnd, 2, false>(queue, args, shape);
+  }
 }
 
 }  // namespace
 
 bool MatMulNarrow(Queue& queue, const MatMulArgs& args) {
-  const MatMulShape shape = ShapeOf(args);
-  if (shape.rows <= 8) {
-    Run<1>(queue, args, shape);
-  } else {
-    Run<2>(queue, args, shape);
-  }
+  if (args.norm && (args.norm.dtype != DType::bf16 || reinterpret_cast<uintptr_t>(args.norm.data) % 16 != 0))
+    return false;
+  args.silu_mul ? Run<End::silu_mul>(queue, args) : Run<End::plain>(queue, args);
   return true;
 }
 

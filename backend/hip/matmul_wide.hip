@@ -1,4 +1,4 @@
-// MatMul of more than kMaxRows rows: out = x w^T (+ bias) on the tile interface.
+// MatMul of more than kMaxRows rows: out = x w^T (+ bias) (+ residual) on the tile interface.
 // Decomposition: a block owns 128 outputs x 64 rows, a wave a part of them in tiles of 16 x 16; k in steps of
 // 32 through two shared buffers, the next step's loads in flight. precision bf16: x rounded once; exact: x as
 // three bf16 parts, whose products are exact in float32, and sums taken out of the matrix unit every 128 k.
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(kBlock)
         const int row = r0 + r_wave + r * kTileRows + T::Row(lane, i);
         if (n >= s.n || row >= s.rows) continue;
         const float total = kSplits > 1 ? sum[o][r][i] : acc[o][r][i];
-        out[row * s.out_row + n] = bias != nullptr ? total + ToFloat(bias[n]) : total;
+        out[row * s.out_row + n] = Finished(total, bias, s, row, n);
       }
     }
   }

@@ -31,7 +31,6 @@ Draft::Draft(const DraftWeights& weights, const TargetWeights& target, int64_t m
   delta_ = pool_.New(DType::f32, {kMaxRows, 2 * c.conv_taps * (c.hidden / c.conv_group)});
   qkv_ = pool_.New(DType::f32, {kMaxRows, q_width + 2 * kv_width});
   mixed_ = pool_.New(DType::f32, {kMaxRows, q_width});
-  gate_up_ = pool_.New(DType::f32, {kMaxRows, 2 * c.mlp});
   act_ = pool_.New(DType::f32, {kMaxRows, c.mlp});
   positions_ = pool_.New(DType::i32, {max_rows});
   ctx_ = pool_.New(DType::f32, {max_rows, c.hidden});
@@ -123,8 +122,9 @@ void Draft::MlpHalf(Queue& queue, const DraftLayerWeights& w, int64_t rows) {
   Run(queue, vt::RmsNormArgs{h, w.norm2, x, weights_.config.rms_eps});
   Run(queue, vt::MatMulArgs{x, w.mlp_delta, {}, delta_.Rows(0, rows)});
   Conv(queue, x, w.mlp_base, rows, 0, {}, convolved);
-  Run(queue, vt::MatMulArgs{convolved, w.gate_up, {}, gate_up_.Rows(0, rows)});
-  Run(queue, vt::SiluMulArgs{gate_up_.Rows(0, rows), act_.Rows(0, rows)});
+  vt::MatMulArgs gate_up = {convolved, w.gate_up, {}, act_.Rows(0, rows)};
+  gate_up.silu_mul = true;
+  Run(queue, gate_up);
   Run(queue, vt::MatMulArgs{act_.Rows(0, rows), w.down, {}, out_.Rows(0, rows)});
   Conv(queue, out_.Rows(0, rows), w.mlp_base, rows, 1, h, h);
 }

@@ -53,7 +53,7 @@ class Draft {
   const TargetWeights& target_;
   vt::TensorPool pool_;
   // block work, [kMaxRows, ...]
-  vt::Tensor h_, x_, conv_, out_, delta_, qkv_, mixed_, gate_up_, act_, normed_;
+  vt::Tensor h_, x_, conv_, out_, delta_, qkv_, mixed_, act_, normed_;
   vt::Tensor positions_;                 // [max_rows] i32
   vt::Tensor ctx_, ctx_kv_;              // [max_rows, hidden], [max_rows, 2 * kv_heads * head_dim]
   vt::Tensor logits_, hidden_;           // [kMaxRows - 1, vocab], [kMaxRows - 1, rank]

@@ -72,12 +72,9 @@ Target::Target(const TargetWeights& weights, int64_t max_rows)
   for (const LayerType type : c.layers) proj = std::max(proj, ProjectionWidth(c, type));
   const int64_t mixed = std::max(c.heads * c.head_dim, c.lin_value_heads * c.lin_value_dim);
   h_ = pool_.New(DType::f32, {max_rows, c.hidden});
-  x_ = pool_.New(DType::f32, {max_rows, c.hidden});
-  out_ = pool_.New(DType::f32, {max_rows, c.hidden});
   proj_ = pool_.New(DType::f32, {max_rows * proj});
   conv_ = pool_.New(DType::f32, {max_rows * c.lin_channels()});
   mixed_ = pool_.New(DType::f32, {max_rows * mixed});
-  gate_up_ = pool_.New(DType::f32, {max_rows, 2 * c.mlp});
   act_ = pool_.New(DType::f32, {max_rows, c.mlp});
   positions_ = pool_.New(DType::i32, {max_rows});
   const auto queue = pool_.backend().CreateQueue();
@@ -85,13 +82,26 @@ Target::Target(const TargetWeights& weights, int64_t max_rows)
   pool_.backend().Synchronize(*queue);
 }
 
-void Target::FullAttention(Queue& queue, const FullAttentionWeights& w, TargetState& state, size_t layer,
-                           int64_t rows, vt::Precision precision) {
+void Target::Project(Queue& queue, const Tensor& norm, const Tensor& w, const Tensor& out,
+                     vt::Precision precision) {
+  Run(queue,
+      vt::MatMulArgs{h_.Rows(0, out.dim(0)), w, {}, out, precision, norm, weights_.config.rms_eps, kOnePlus});
+}
+
+void Target::AddProduct(Queue& queue, const Tensor& x, const Tensor& w, vt::Precision precision) {
+  vt::MatMulArgs args = {x, w, {}, h_.Rows(0, x.dim(0)), precision};
+  args.residual = args.out;
+  Run(queue, args);
+}
+
+void Target::FullAttention(Queue& queue, const TargetLayerWeights& layer_weights, TargetState& state,
+                           size_t layer, int64_t rows, vt::Precision precision) {
+  const FullAttentionWeights& w = layer_weights.full;
   const TargetConfig& c = weights_.config;
   const int64_t q_width = c.heads * c.head_dim;
   const int64_t kv_width = c.kv_heads * c.head_dim;
   const Tensor qkv = WorkView(proj_, rows, 2 * q_width + 2 * kv_width);
-  Run(queue, vt::MatMulArgs{x_.Rows(0, rows), w.qkv, {}, qkv, precision});
+  Project(queue, layer_weights.norm1, w.qkv, qkv, precision);
 
   const Tensor q_gate = qkv.Cols(0, 2 * q_width).SplitLast(c.heads, 2 * c.head_dim);
   const Tensor q = q_gate.Cols(0, c.head_dim);
@@ -112,17 +122,18 @@ void Target::FullAttention(Queue& queue, const FullAttentionWeights& w, TargetSt
   const float scale = 1.0F / std::sqrt(static_cast<float>(c.head_dim));
   Run(queue, vt::AttentionArgs{q, state.k[layer], state.v[layer], positions, heads, scale});
   Run(queue, vt::SigmoidGateArgs{heads, gate});
-  Run(queue, vt::MatMulArgs{mixed, w.o, {}, out_.Rows(0, rows), precision});
+  AddProduct(queue, mixed, w.o, precision);
 }
 
-void Target::LinearAttention(Queue& queue, const LinearAttentionWeights& w, TargetState& state, size_t layer,
-                             int64_t rows, bool keep_rows, vt::Precision precision) {
+void Target::LinearAttention(Queue& queue, const TargetLayerWeights& layer_weights, TargetState& state,
+                             size_t layer, int64_t rows, bool keep_rows, vt::Precision precision) {
+  const LinearAttentionWeights& w = layer_weights.linear;
   const TargetConfig& c = weights_.config;
   const int64_t key_width = c.lin_key_heads * c.lin_key_dim;
   const int64_t value_width = c.lin_value_heads * c.lin_value_dim;
   const int64_t channels = c.lin_channels();
   const Tensor proj = WorkView(proj_, rows, channels + value_width + 2 * c.lin_value_heads);
-  Run(queue, vt::MatMulArgs{x_.Rows(0, rows), w.qkvzba, {}, proj, precision});
+  Project(queue, layer_weights.norm1, w.qkvzba, proj, precision);
 
   const Tensor mixed_in = WorkView(conv_, rows, channels);
   Run(queue, vt::CausalConv1dArgs{proj.Cols(0, channels), w.conv, state.conv[layer], state.slot, mixed_in,
@@ -146,39 +157,33 @@ void Target::LinearAttention(Queue& queue, const LinearAttentionWeights& w, Targ
 
   const Tensor z = proj.Cols(channels, value_width).SplitLast(c.lin_value_heads, c.lin_value_dim);
   Run(queue, vt::GatedRmsNormArgs{heads, z, w.norm, heads, c.rms_eps});
-  Run(queue, vt::MatMulArgs{mixed, w.out, {}, out_.Rows(0, rows), precision});
+  AddProduct(queue, mixed, w.out, precision);
 }
 
 void Target::Mlp(Queue& queue, const TargetLayerWeights& w, int64_t rows, vt::Precision precision) {
-  const Tensor gate_up = gate_up_.Rows(0, rows);
   const Tensor act = act_.Rows(0, rows);
-  Run(queue, vt::MatMulArgs{x_.Rows(0, rows), w.gate_up, {}, gate_up, precision});
-  Run(queue, vt::SiluMulArgs{gate_up, act});
-  Run(queue, vt::MatMulArgs{act, w.down, {}, out_.Rows(0, rows), precision});
+  vt::MatMulArgs gate_up = {h_.Rows(0, rows),        w.gate_up, {}, act, precision, w.norm2,
+                            weights_.config.rms_eps, kOnePlus};
+  gate_up.silu_mul = true;
+  Run(queue, gate_up);
+  AddProduct(queue, act, w.down, precision);
 }
 
 void Target::Forward(Queue& queue, TargetState& state, const Pass& pass) {
   const TargetConfig& c = weights_.config;
   const int64_t rows = pass.ids.dim(0);
   const Tensor h = h_.Rows(0, rows);
-  const Tensor x = x_.Rows(0, rows);
-  const Tensor out = out_.Rows(0, rows);
 
   Run(queue, vt::EmbeddingArgs{weights_.embedding, pass.ids, h});
   Run(queue, vt::PositionsArgs{state.position, positions_.Rows(0, rows)});
-  Run(queue, vt::RmsNormArgs{h, weights_.layers[0].norm1, x, c.rms_eps, kOnePlus});
   for (size_t layer = 0; layer < c.layers.size(); ++layer) {
     const TargetLayerWeights& w = weights_.layers[layer];
     if (c.layers[layer] == LayerType::full_attention) {
-      FullAttention(queue, w.full, state, layer, rows, pass.precision);
+      FullAttention(queue, w, state, layer, rows, pass.precision);
     } else {
-      LinearAttention(queue, w.linear, state, layer, rows, pass.keep_rows, pass.precision);
+      LinearAttention(queue, w, state, layer, rows, pass.keep_rows, pass.precision);
     }
-    Run(queue, vt::AddRmsNormArgs{h, out, w.norm2, x, c.rms_eps, kOnePlus});
     Mlp(queue, w, rows, pass.precision);
-    const bool last = layer + 1 == c.layers.size();
-    const Tensor& next = last ? weights_.norm : weights_.layers[layer + 1].norm1;
-    Run(queue, vt::AddRmsNormArgs{h, out, next, x, c.rms_eps, kOnePlus});
     for (size_t i = 0; pass.taps && i < pass.tap_layers.size(); ++i) {
       if (pass.tap_layers[i] != static_cast<int64_t>(layer)) continue;
       Run(queue, vt::CopyRowsArgs{h, pass.taps.Cols(static_cast<int64_t>(i) * c.hidden, c.hidden)});
@@ -186,7 +191,14 @@ void Target::Forward(Queue& queue, TargetState& state, const Pass& pass) {
   }
   if (pass.logits) {
     const int64_t n = pass.logits.dim(0);
-    Run(queue, vt::MatMulArgs{x.Rows(rows - n, n), weights_.head, {}, pass.logits, vt::Precision::exact});
+    Run(queue, vt::MatMulArgs{h.Rows(rows - n, n),
+                              weights_.head,
+                              {},
+                              pass.logits,
+                              vt::Precision::exact,
+                              weights_.norm,
+                              c.rms_eps,
+                              kOnePlus});
   }
 }
 

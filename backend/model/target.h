@@ -51,17 +51,21 @@ class Target {
   uint64_t StepBytes(int64_t context) const;
 
  private:
-  void FullAttention(vt::Queue& queue, const FullAttentionWeights& w, TargetState& state, size_t layer,
-                     int64_t rows, vt::Precision precision);
-  void LinearAttention(vt::Queue& queue, const LinearAttentionWeights& w, TargetState& state, size_t layer,
-                       int64_t rows, bool keep_rows, vt::Precision precision);
+  // out = norm(h) w^T; h += x w^T
+  void Project(vt::Queue& queue, const vt::Tensor& norm, const vt::Tensor& w, const vt::Tensor& out,
+               vt::Precision precision);
+  void AddProduct(vt::Queue& queue, const vt::Tensor& x, const vt::Tensor& w, vt::Precision precision);
+  void FullAttention(vt::Queue& queue, const TargetLayerWeights& layer_weights, TargetState& state,
+                     size_t layer, int64_t rows, vt::Precision precision);
+  void LinearAttention(vt::Queue& queue, const TargetLayerWeights& layer_weights, TargetState& state,
+                       size_t layer, int64_t rows, bool keep_rows, vt::Precision precision);
   void Mlp(vt::Queue& queue, const TargetLayerWeights& w, int64_t rows, vt::Precision precision);
 
   const TargetWeights& weights_;
   vt::TensorPool pool_;
-  vt::Tensor h_, x_, out_;  // [max_rows, hidden]: residual stream, normed input, output of a mixer or the MLP
+  vt::Tensor h_;                    // [max_rows, hidden]: the residual stream
   vt::Tensor proj_, conv_, mixed_;  // flat: fused projections, convolution output, attention output
-  vt::Tensor gate_up_, act_;        // [max_rows, 2 * mlp], [max_rows, mlp]
+  vt::Tensor act_;                  // [max_rows, mlp]
   vt::Tensor positions_;            // [max_rows] i32
   vt::Tensor inv_freq_;             // [rotary_dim / 2]
 };

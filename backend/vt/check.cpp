@@ -128,7 +128,12 @@ void Check(const MatMulArgs& a) {
   c.Is("x", a.x, {-1, -1}, kF32, Layout::strided);
   c.Is("w", a.w, {-1, Dim(a.x, 1)}, kWeight);
   if (a.bias) c.Is("bias", a.bias, {Dim(a.w, 0)}, kWeight);
-  c.Is("out", a.out, {Dim(a.x, 0), Dim(a.w, 0)}, kF32, Layout::strided);
+  c.Is("out", a.out, {Dim(a.x, 0), a.silu_mul ? Dim(a.w, 0) / 2 : Dim(a.w, 0)}, kF32,
+       a.silu_mul ? Layout::contiguous : Layout::strided);
+  c.Require(!a.silu_mul || Dim(a.w, 0) % 2 == 0, "silu_mul needs an even number of outputs");
+  c.Require(!a.silu_mul || (!a.bias && !a.residual), "silu_mul takes neither bias nor residual");
+  if (a.norm) c.Is("norm", a.norm, {Dim(a.x, 1)}, kWeight);
+  if (a.residual) c.Is("residual", a.residual, {Dim(a.x, 0), Dim(a.w, 0)}, kF32, Layout::strided);
   c.Done();
 }
 

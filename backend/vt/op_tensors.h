@@ -17,7 +17,7 @@ namespace vt {
 WARMLEG_VT_TENSORS(Embedding, &a.table, &a.ids, &a.out)
 WARMLEG_VT_TENSORS(RmsNorm, &a.x, &a.weight, &a.out)
 WARMLEG_VT_TENSORS(AddRmsNorm, &a.h, &a.delta, &a.weight, &a.out)
-WARMLEG_VT_TENSORS(MatMul, &a.x, &a.w, &a.bias, &a.out)
+WARMLEG_VT_TENSORS(MatMul, &a.x, &a.w, &a.bias, &a.out, &a.norm, &a.residual)
 WARMLEG_VT_TENSORS(SiluMul, &a.gate_up, &a.out)
 WARMLEG_VT_TENSORS(Positions, &a.start, &a.out)
 WARMLEG_VT_TENSORS(Rope, &a.x, &a.positions, &a.inv_freq)

@@ -18,7 +18,11 @@ int64_t RmsNormArgs::bytes() const { return x.bytes() + weight.bytes() + out.byt
 int64_t AddRmsNormArgs::bytes() const {
   return 2 * h.bytes() + delta.bytes() + (out ? weight.bytes() + out.bytes() : 0);
 }
-int64_t MatMulArgs::bytes() const { return x.bytes() + w.bytes() + (bias ? bias.bytes() : 0) + out.bytes(); }
+int64_t MatMulArgs::bytes() const {
+  int64_t sum = x.bytes() + w.bytes() + out.bytes();
+  for (const Tensor* t : {&bias, &norm, &residual}) sum += *t ? t->bytes() : 0;
+  return sum;
+}
 int64_t SiluMulArgs::bytes() const { return gate_up.bytes() + out.bytes(); }
 int64_t PositionsArgs::bytes() const { return start.bytes() + out.bytes(); }
 int64_t RopeArgs::bytes() const {

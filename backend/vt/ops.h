@@ -100,14 +100,20 @@ struct AddRmsNormArgs {
   int64_t bytes() const;
 };
 
-// out = x w^T (+ bias)
+// out = x w^T (+ bias) (+ residual); with `norm` of x normalised as by RmsNorm; with silu_mul SiluMul of x
+// w^T.
 struct MatMulArgs {
   static constexpr Op kOp = Op::MatMul;
   Tensor x;     // [rows, k] f32, rows strided
   Tensor w;     // [n, k] bf16 | f32
   Tensor bias;  // [n] bf16 | f32, or no data
-  Tensor out;   // [rows, n] f32, rows strided
+  Tensor out;   // [rows, n] f32, rows strided (not with silu_mul)
   Precision precision = Precision::exact;
+  Tensor norm = {};  // [k] bf16 | f32: RmsNorm's weight, or no data
+  float eps = 0;     // with norm
+  bool one_plus = false;
+  Tensor residual = {};   // [rows, n] f32, rows strided, or no data; may be out itself
+  bool silu_mul = false;  // w is [2n, k], gate before up; neither bias nor residual
   int64_t bytes() const;
 };
 

@@ -144,13 +144,21 @@ Values MatMul(const vt::MatMulArgs& a) {
   const bool round = a.precision == vt::Precision::bf16 && a.x.dim(0) > vt::kMaxRows;
   Values out;
   for (int64_t r = 0; r < a.x.dim(0); ++r) {
+    Values x;
+    for (int64_t k = 0; k < a.x.dim(1); ++k) x.push_back(At(a.x, r, k));
+    if (a.norm) x = Norm(x, a.norm, a.eps, a.one_plus);
+    Values row;
     for (int64_t n = 0; n < a.w.dim(0); ++n) {
       double sum = a.bias ? At(a.bias, n) : 0;
-      for (int64_t k = 0; k < a.x.dim(1); ++k) {
-        sum += (round ? ToBf16(At(a.x, r, k)) : At(a.x, r, k)) * At(a.w, n, k);
-      }
-      out.push_back(sum);
+      if (a.residual) sum += At(a.residual, r, n);
+      for (int64_t k = 0; k < a.x.dim(1); ++k)
+        sum += (round ? ToBf16(x[Size(k)]) : x[Size(k)]) * At(a.w, n, k);
+      row.push_back(sum);
     }
+    const size_t half = row.size() / 2;
+    for (size_t i = 0; a.silu_mul && i < half; ++i) row[i] = Silu(row[i]) * row[half + i];
+    if (a.silu_mul) row.resize(half);
+    Append(out, row);
   }
   return out;
 }

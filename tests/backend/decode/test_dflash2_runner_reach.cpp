@@ -147,10 +147,8 @@ void AddTarget(std::map<std::string, uint64_t>& n, const model::TargetConfig& c,
   const uint64_t linear = layers - full;
   n["Embedding"] += 1;
   n["Positions"] += 1;
-  n["RmsNorm"] += 1 + 2 * full;
-  n["AddRmsNorm"] += 2 * layers;
+  n["RmsNorm"] += 2 * full;
   n["MatMul"] += 4 * layers + 1;
-  n["SiluMul"] += layers;
   n["Rope"] += 2 * full;
   n["IndexCopy"] += 2 * full;
   n["Attention"] += full;
@@ -178,7 +176,6 @@ void AddDraftBlock(std::map<std::string, uint64_t>& n, uint64_t layers) {
   n["DFlashGroupedConv"] += 4 * layers;
   n["Rope"] += 2 * layers;
   n["DFlashBlockAttn"] += layers;
-  n["SiluMul"] += layers;
   n["TopKPairs"] += 1;
   n["SelectorEdges"] += 1;
   n["PathWalk"] += 1;

@@ -36,6 +36,47 @@ TEST_F(MatMulOp, EqualsTheReferenceOverAlignedRows) {
   }
 }
 
+TEST_F(MatMulOp, NormalisesItsInputAndAddsAResidual) {
+  for (const int64_t rows : {1, 3, 8, 9, 16, 17}) {
+    for (const auto& [n, k] : {std::pair{7, 17}, {33, 248}, {130, 1032}, {1070, 72}}) {
+      for (const vt::DType type : {kF32, kBf16}) {
+        vt::MatMulArgs args = {.x = t_.Strided({rows, k}, 4, -2, 2),
+                               .w = t_.Random(kBf16, {n, k}),
+                               .bias = rows % 2 == 0 ? t_.Random(kF32, {n}) : vt::Tensor{},
+                               .out = t_.Strided({rows, n})};
+        args.norm = t_.Random(type, {k});
+        args.eps = 1e-3F;
+        args.one_plus = rows % 2 == 0;
+        Run(args);
+        EXPECT_TRUE(Near(args.out, reference::MatMul(args), 5e-5)) << rows << " x " << n << " x " << k;
+        args.residual = rows % 3 == 0 ? t_.Strided({rows, n}, 5) : args.out;
+        const reference::Values want = reference::MatMul(args);
+        Run(args);
+        EXPECT_TRUE(Near(args.out, want, 5e-5)) << rows << " x " << n << " x " << k;
+        args.norm = {};
+        const reference::Values plain = reference::MatMul(args);
+        Run(args);
+        EXPECT_TRUE(Near(args.out, plain, 5e-5)) << rows << " x " << n << " x " << k;
+      }
+    }
+  }
+}
+
+TEST_F(MatMulOp, EndsInSiluMul) {
+  for (const int64_t rows : {1, 3, 8, 9, 16, 17}) {
+    for (const auto& [n, k] : {std::pair{1, 8}, {7, 17}, {33, 248}, {130, 1032}, {5350, 72}}) {
+      vt::MatMulArgs args = {.x = t_.Strided({rows, k}, 4),
+                             .w = t_.Random(kBf16, {2 * n, k}),
+                             .bias = {},
+                             .out = t_.Empty(kF32, {rows, n})};
+      args.silu_mul = true;
+      if (rows % 2 == 0) args.norm = t_.Random(kBf16, {k}), args.eps = 1e-3F;
+      Run(args);
+      EXPECT_TRUE(Near(args.out, reference::MatMul(args), 5e-5)) << rows << " x " << n << " x " << k;
+    }
+  }
+}
+
 TEST_F(MatMulOp, LeavesTheGapsOfAStridedOutputAlone) {
   const vt::Tensor whole = t_.Random(kF32, {5, 40});
   const vt::Tensor before = t_.Copy(whole);

@@ -45,12 +45,25 @@ TEST_F(RowInvariance, MatMul) {
     const vt::Tensor x = t_.Strided({rows_, k}, 4);
     const vt::Tensor w = t_.Random(type, {203, k});
     const vt::Tensor bias = t_.Random(type, {203});
-    Check([&](int64_t first, int64_t n) {
-      const vt::MatMulArgs args = {
-          .x = x.Rows(first, n), .w = w, .bias = bias, .out = t_.Empty(kF32, {n, 203})};
-      Run(args);
-      return args.out;
-    });
+    const vt::Tensor norm = t_.Random(kBf16, {k});
+    const vt::Tensor residual = t_.Strided({rows_, 203});
+    const vt::Tensor gate_up = t_.Random(type, {202, k});
+    for (const bool fused : {false, true}) {
+      Check([&](int64_t first, int64_t n) {
+        vt::MatMulArgs args = {.x = x.Rows(first, n), .w = w, .bias = bias, .out = t_.Empty(kF32, {n, 203})};
+        if (fused) args.norm = norm, args.eps = 1e-6F, args.residual = residual.Rows(first, n);
+        Run(args);
+        return args.out;
+      });
+      Check([&](int64_t first, int64_t n) {
+        vt::MatMulArgs args = {
+            .x = x.Rows(first, n), .w = gate_up, .bias = {}, .out = t_.Empty(kF32, {n, 101})};
+        args.silu_mul = true;
+        if (fused) args.norm = norm, args.eps = 1e-6F;
+        Run(args);
+        return args.out;
+      });
+    }
   }
 }
 
