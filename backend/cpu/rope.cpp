@@ -1,5 +1,7 @@
-// Rotary positions: the angles of a row once, then every head of it.
+// Rotary positions: the angles of a row once, then every head of it; and all that comes before attention.
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/parallel.h"
@@ -30,6 +32,27 @@ void Rope(Queue&, const RopeArgs& args) {
       }
     }
   });
+}
+
+void PrepareHeads(Queue& queue, const PrepareHeadsArgs& args) {
+  const auto prepare = [&](const Tensor& x, const Tensor& norm) {
+    RmsNorm(queue, {x, norm, x, args.eps, args.one_plus});
+    Rope(queue, {x, args.positions, args.inv_freq});
+  };
+  if (args.q) prepare(args.q, args.q_norm);
+  prepare(args.k, args.k_norm);
+  if (!args.k_cache) return;
+  const int64_t d = args.k.dim(2);
+  for (const auto& [from, cache] : {std::pair{args.k, args.k_cache}, {args.v, args.v_cache}}) {
+    for (int64_t r = 0; r < from.dim(0); ++r) {
+      const int32_t to = args.positions.as<int32_t>()[r];
+      if (to < 0 || to >= cache.dim(0)) continue;
+      for (int64_t h = 0; h < from.dim(1); ++h) {
+        std::copy_n(from.as<float>() + r * from.step(0) + h * from.step(1), d,
+                    cache.as<float>() + (to * cache.dim(1) + h) * d);
+      }
+    }
+  }
 }
 
 }  // namespace vt::cpu

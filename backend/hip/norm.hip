@@ -1,12 +1,15 @@
-// RmsNorm, AddRmsNorm, GatedRmsNorm: mean square of a vector, then one pass of scaling.
+// RmsNorm, AddRmsNorm, GatedRmsNorm, PrepareHeads: mean square of a vector, then one pass of scaling.
 // Decomposition: a block owns one vector (a row, or a head of a row); its size depends on the vector's length
 // alone, so that the order of the sum does too. The second read of x comes from the cache.
 // Bytes: x (and delta, z) once, out once. Bound: latency at decode, memory at prefill.
 #include "backend/hip/common.h"
+#include "backend/vt/check.h"
 
 namespace vt::hip::WARMLEG_VENDOR {
 
 namespace {
+
+constexpr int kHeadBlock = 128;
 
 int ThreadsFor(int64_t n) { return n >= 2048 ? 1024 : n >= 512 ? 256 : 64; }
 
@@ -69,7 +72,84 @@ __global__ void GatedRmsNormKernel(const float* x, HeadView<float> z, const W* w
   }
 }
 
+template <class W>
+struct Heads {
+  HeadView<float> q, k, v;
+  const W *q_norm, *k_norm;
+  const int32_t* positions;
+  const float* inv_freq;
+  float *k_cache, *v_cache;  // [capacity, nkv, d], or nullptr
+  int nq, nkv, d, half, capacity;
+  float eps, plus;
+};
+
+// Entry i of a head that stands normalised in `x`, rotated by the position's angle.
+template <class W>
+__device__ float Rotated(const Heads<W>& a, const float* x, int i, int32_t position) {
+  if (i >= 2 * a.half) return x[i];
+  const int pair = i < a.half ? i : i - a.half;
+  const float angle = static_cast<float>(position) * a.inv_freq[pair];
+  const float cosine = cosf(angle);
+  const float sine = sinf(angle);
+  return i < a.half ? x[i] * cosine - x[a.half + i] * sine : x[i] * cosine + x[pair] * sine;
+}
+
+// blockIdx.x: the row; blockIdx.y: a head of q, then of k, then of v.
+template <int kWave, class W>
+__global__ void __launch_bounds__(kHeadBlock) PrepareHeadsKernel(Heads<W> a) {
+  WARMLEG_WAVE_KERNEL(kWave);
+  StartInOrder();
+  WARMLEG_SHARED(float, partial, [kMaxBlock / kWave]);
+  WARMLEG_SHARED(float, head, [kMaxHeadDim]);
+  const int r = BlockX();
+  const bool of_q = BlockY() < a.nq;
+  const int h = of_q ? BlockY() : (BlockY() - a.nq) % a.nkv;
+  const int32_t position = a.positions[r];
+  const bool cached = a.k_cache != nullptr;
+  if (!of_q && cached && (position < 0 || position >= a.capacity)) return;
+  const int64_t row = (static_cast<int64_t>(position) * a.nkv + h) * a.d;
+  if (BlockY() >= a.nq + a.nkv) {
+    for (int i = Thread(); i < a.d; i += kHeadBlock) a.v_cache[row + i] = a.v.At(r, h)[i];
+    return;
+  }
+  float* x = of_q ? a.q.At(r, h) : a.k.At(r, h);
+  const W* weight = of_q ? a.q_norm : a.k_norm;
+  const float scale = InverseRms<kWave>(a.d, a.eps, partial, [&](int i) { return x[i]; });
+  for (int i = Thread(); i < a.d; i += kHeadBlock) head[i] = x[i] * scale * (a.plus + ToFloat(weight[i]));
+  BlockSync();
+  float* to = of_q || !cached ? x : a.k_cache + row;
+  for (int i = Thread(); i < a.d; i += kHeadBlock) to[i] = Rotated(a, head, i, position);
+}
+
 }  // namespace
+
+void PrepareHeads(Queue& queue, const PrepareHeadsArgs& args) {
+  WithWave(queue, [&](auto wave) {
+    constexpr int kWave = wave();
+    WithWeight(args.k_norm, [&](auto* k_norm) {
+      using W = Pointee<decltype(k_norm)>;
+      const Heads<W> heads = {.q = ViewOf(args.q),
+                              .k = ViewOf(args.k),
+                              .v = ViewOf(args.v),
+                              .q_norm = args.q_norm.as<const W>(),
+                              .k_norm = k_norm,
+                              .positions = args.positions.as<const int32_t>(),
+                              .inv_freq = args.inv_freq.as<const float>(),
+                              .k_cache = args.k_cache.as<float>(),
+                              .v_cache = args.v_cache.as<float>(),
+                              .nq = args.q ? static_cast<int>(args.q.dim(1)) : 0,
+                              .nkv = static_cast<int>(args.k.dim(1)),
+                              .d = static_cast<int>(args.k.dim(2)),
+                              .half = static_cast<int>(args.inv_freq.dim(0)),
+                              .capacity = args.k_cache ? static_cast<int>(args.k_cache.dim(0)) : 0,
+                              .eps = args.eps,
+                              .plus = args.one_plus ? 1.0F : 0.0F};
+      launch_early(PrepareHeadsKernel<kWave, W>,
+                   Blocks(args.k.dim(0), heads.nq + heads.nkv * (args.k_cache ? 2 : 1)), kHeadBlock, 0, queue,
+                   heads);
+    });
+  });
+}
 
 void RmsNorm(Queue& queue, const RmsNormArgs& args) {
   const int64_t heads = args.x.rank == 3 ? args.x.dim(1) : 1;

@@ -62,13 +62,16 @@ void Draft::Append(Queue& queue, DraftState& state, const Tensor& taps, const Te
     const DraftLayerWeights& w = weights_.layers[layer];
     const Tensor bias = w.qkv_bias ? w.qkv_bias.Rows(q_width, 2 * kv_width) : Tensor{};
     Run(queue, vt::MatMulArgs{ctx, w.qkv.Rows(q_width, 2 * kv_width), bias, kv, precision});
-    const Tensor k = kv.Cols(0, kv_width).SplitLast(c.kv_heads, c.head_dim);
-    Run(queue, vt::RmsNormArgs{k, w.k_norm, k, c.rms_eps});
-    Run(queue, vt::RopeArgs{k, positions, inv_freq_});
-    Run(queue, vt::IndexCopyArgs{kv.Cols(0, kv_width), positions,
-                                 state.k[layer].Reshape({state.capacity, kv_width})});
-    Run(queue, vt::IndexCopyArgs{kv.Cols(kv_width, kv_width), positions,
-                                 state.v[layer].Reshape({state.capacity, kv_width})});
+    vt::PrepareHeadsArgs prepare;
+    prepare.k = kv.Cols(0, kv_width).SplitLast(c.kv_heads, c.head_dim);
+    prepare.v = kv.Cols(kv_width, kv_width).SplitLast(c.kv_heads, c.head_dim);
+    prepare.k_norm = w.k_norm;
+    prepare.positions = positions;
+    prepare.inv_freq = inv_freq_;
+    prepare.k_cache = state.k[layer];
+    prepare.v_cache = state.v[layer];
+    prepare.eps = c.rms_eps;
+    Run(queue, prepare);
   }
 }
 
@@ -98,10 +101,15 @@ void Draft::AttentionHalf(Queue& queue, const DraftLayerWeights& w, const DraftS
   attention.q = qkv.Cols(0, q_width).SplitLast(c.heads, c.head_dim);
   attention.k_block = qkv.Cols(q_width, kv_width).SplitLast(c.kv_heads, c.head_dim);
   attention.v_block = qkv.Cols(q_width + kv_width, kv_width).SplitLast(c.kv_heads, c.head_dim);
-  Run(queue, vt::RmsNormArgs{attention.q, w.q_norm, attention.q, c.rms_eps});
-  Run(queue, vt::RmsNormArgs{attention.k_block, w.k_norm, attention.k_block, c.rms_eps});
-  Run(queue, vt::RopeArgs{attention.q, positions, inv_freq_});
-  Run(queue, vt::RopeArgs{attention.k_block, positions, inv_freq_});
+  vt::PrepareHeadsArgs prepare;
+  prepare.q = attention.q;
+  prepare.k = attention.k_block;
+  prepare.q_norm = w.q_norm;
+  prepare.k_norm = w.k_norm;
+  prepare.positions = positions;
+  prepare.inv_freq = inv_freq_;
+  prepare.eps = c.rms_eps;
+  Run(queue, prepare);
   const Tensor mixed = mixed_.Rows(0, rows);
   attention.k_ctx = state.k[layer];
   attention.v_ctx = state.v[layer];

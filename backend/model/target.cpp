@@ -108,14 +108,19 @@ void Target::FullAttention(Queue& queue, const TargetLayerWeights& layer_weights
   const Tensor gate = q_gate.Cols(c.head_dim, c.head_dim);
   const Tensor k = qkv.Cols(2 * q_width, kv_width).SplitLast(c.kv_heads, c.head_dim);
   const Tensor positions = positions_.Rows(0, rows);
-  Run(queue, vt::RmsNormArgs{q, w.q_norm, q, c.rms_eps, kOnePlus});
-  Run(queue, vt::RmsNormArgs{k, w.k_norm, k, c.rms_eps, kOnePlus});
-  Run(queue, vt::RopeArgs{q, positions, inv_freq_});
-  Run(queue, vt::RopeArgs{k, positions, inv_freq_});
-  Run(queue, vt::IndexCopyArgs{qkv.Cols(2 * q_width, kv_width), positions,
-                               state.k[layer].Reshape({state.capacity, kv_width})});
-  Run(queue, vt::IndexCopyArgs{qkv.Cols(2 * q_width + kv_width, kv_width), positions,
-                               state.v[layer].Reshape({state.capacity, kv_width})});
+  vt::PrepareHeadsArgs prepare;
+  prepare.q = q;
+  prepare.k = k;
+  prepare.v = qkv.Cols(2 * q_width + kv_width, kv_width).SplitLast(c.kv_heads, c.head_dim);
+  prepare.q_norm = w.q_norm;
+  prepare.k_norm = w.k_norm;
+  prepare.positions = positions;
+  prepare.inv_freq = inv_freq_;
+  prepare.k_cache = state.k[layer];
+  prepare.v_cache = state.v[layer];
+  prepare.eps = c.rms_eps;
+  prepare.one_plus = kOnePlus;
+  Run(queue, prepare);
 
   const Tensor mixed = WorkView(mixed_, rows, q_width);
   const Tensor heads = mixed.SplitLast(c.heads, c.head_dim);

@@ -28,6 +28,7 @@ namespace vt {
   X(SiluMul)              \
   X(Positions)            \
   X(Rope)                 \
+  X(PrepareHeads)         \
   X(Attention)            \
   X(CausalConv1d)         \
   X(GatedDeltaRule)       \
@@ -140,6 +141,22 @@ struct RopeArgs {
   Tensor x;          // [rows, heads, d] f32, strided, in place
   Tensor positions;  // [rows] i32
   Tensor inv_freq;   // [r / 2] f32
+  int64_t bytes() const;
+};
+
+// What comes before attention: each head of q and k normalised (as RmsNorm) and rotated (as Rope), keys and
+// values to row positions[r] of the cache.
+struct PrepareHeadsArgs {
+  static constexpr Op kOp = Op::PrepareHeads;
+  Tensor q;                 // [rows, nq, d] f32, strided, in place, or no data
+  Tensor k;                 // [rows, nkv, d] f32, strided, in place; with k_cache undefined afterwards
+  Tensor v;                 // [rows, nkv, d] f32, strided; not read without v_cache
+  Tensor q_norm, k_norm;    // [d] bf16 | f32, both alike
+  Tensor positions;         // [rows] i32, no value twice
+  Tensor inv_freq;          // [r / 2] f32
+  Tensor k_cache, v_cache;  // [capacity, nkv, d] f32, in place, or no data
+  float eps = 0;
+  bool one_plus = false;
   int64_t bytes() const;
 };
 

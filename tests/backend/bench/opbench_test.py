@@ -47,7 +47,7 @@ class OpBench(ProgramTest):
         target, draft = self.config(TARGET), self.config(DRAFT)
         layers, draft_layers = target["num_hidden_layers"], draft["num_hidden_layers"]
         self.assertEqual(self.calls(step, "MatMul"), 4 * layers + 1)
-        self.assertEqual(self.calls(step, "RmsNorm"), 2 * self.calls(step, "Attention"))
+        self.assertEqual(self.calls(step, "PrepareHeads"), self.calls(step, "Attention"))
         self.assertEqual(self.calls(step, "ArgMax"), 1)
         self.assertEqual(self.calls(step, "DFlashBlockAttn"), 0)
         # draft: 6 a layer, head and selector; verify: as a step; commit: fc, then keys and values of each layer

@@ -147,10 +147,8 @@ void AddTarget(std::map<std::string, uint64_t>& n, const model::TargetConfig& c,
   const uint64_t linear = layers - full;
   n["Embedding"] += 1;
   n["Positions"] += 1;
-  n["RmsNorm"] += 2 * full;
   n["MatMul"] += 4 * layers + 1;
-  n["Rope"] += 2 * full;
-  n["IndexCopy"] += 2 * full;
+  n["PrepareHeads"] += full;
   n["Attention"] += full;
   n["SigmoidGate"] += full;
   n["CausalConv1d"] += linear;
@@ -162,19 +160,18 @@ void AddTarget(std::map<std::string, uint64_t>& n, const model::TargetConfig& c,
 void AddAppend(std::map<std::string, uint64_t>& n, uint64_t layers) {
   n["Positions"] += 1;
   n["MatMul"] += 1 + layers;
-  n["RmsNorm"] += 1 + layers;
-  n["Rope"] += layers;
-  n["IndexCopy"] += 2 * layers;
+  n["RmsNorm"] += 1;
+  n["PrepareHeads"] += layers;
 }
 
 void AddDraftBlock(std::map<std::string, uint64_t>& n, uint64_t layers) {
   n["CopyRows"] += 1;  // the anchor into the masked block
   n["Embedding"] += 1;
   n["Positions"] += 1;
-  n["RmsNorm"] += 4 * layers + 1;
+  n["RmsNorm"] += 2 * layers + 1;
   n["MatMul"] += 6 * layers + 2;
   n["DFlashGroupedConv"] += 4 * layers;
-  n["Rope"] += 2 * layers;
+  n["PrepareHeads"] += layers;
   n["DFlashBlockAttn"] += layers;
   n["TopKPairs"] += 1;
   n["SelectorEdges"] += 1;
