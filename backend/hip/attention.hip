@@ -19,12 +19,21 @@ constexpr int kBlock = 256;
 constexpr int kTile = 64;           // keys
 constexpr int kDepth = 64;          // of a key, staged at a time
 constexpr int kPitch = kDepth + 4;  // 16-byte aligned, no two lanes of a load on one bank
-constexpr int kKeyGroups = kBlock / kTile;
+constexpr int kMany = 48;           // queries of a block that reads long contexts once for them all
+constexpr int kManyTiles = 32;
 constexpr int kAhead = 4;       // values of a thread on the way
 constexpr int kTilesAhead = 8;  // tiles of a combining thread on the way
 constexpr int kJoined = 4;      // queries whose parts are added at a time
 constexpr int kSpan = 64;       // columns of a combining block
 constexpr int kSpanParts = kBlock / kSpan;
+
+// How the threads of a block share the scores of a tile: kKeys keys (kKeyLanes apart) by kMine queries each.
+template <int kQueries>
+struct Plan {
+  static constexpr int kKeys = kQueries > 16 ? 2 : 1;
+  static constexpr int kKeyLanes = kTile / kKeys;
+  static constexpr int kMine = kQueries / (kBlock / kKeyLanes);
+};
 
 template <int kQueries>
 struct alignas(16) Shared {
@@ -51,7 +60,8 @@ template <int kQueries>
 struct Slice {
   static constexpr int kRow = kDepth / 4;
   static constexpr int kKeys = kTile * kRow / kBlock;
-  Vec<float, 4> key[kKeys], query;
+  static constexpr int kOwn = DivUp(kQueries * kRow, kBlock);
+  Vec<float, 4> key[kKeys], query[kOwn];
 
   template <class KeysT>
   __device__ void Fetch(const Queries& a, const KeysT& keys, const Shared<kQueries>& s, int j0, int end,
@@ -62,10 +72,13 @@ struct Slice {
       const int j = j0 + (u * kBlock + Thread()) / kRow;
       key[u] = LoadQuartet(keys.Key(j < end ? j : end - 1), c, a.d, a.aligned);
     }
-    query = {};
-    if (Thread() >= kQueries * kRow) return;
-    const int64_t from = s.query[Thread() / kRow];
-    if (from >= 0) query = LoadQuartet(a.q.data + from, c, a.d, a.aligned);
+    WARMLEG_UNROLL
+    for (int u = 0; u < kOwn; ++u) {
+      query[u] = {};
+      const int own = (u * kBlock + Thread()) / kRow;
+      const int64_t from = own < kQueries ? s.query[own] : -1;
+      if (from >= 0) query[u] = LoadQuartet(a.q.data + from, c, a.d, a.aligned);
+    }
   }
   // The queries are 0 past d.
   __device__ void Put(int d, int d0, Shared<kQueries>& s) const {
@@ -75,20 +88,24 @@ struct Slice {
       const int j = (u * kBlock + Thread()) / kRow;
       *reinterpret_cast<Vec<float, 4>*>(s.keys + j * kPitch + c) = key[u];
     }
-    if (Thread() >= kQueries * kRow) return;
-    float* to = s.q + Thread() / kRow * kPitch + c;
     WARMLEG_UNROLL
-    for (int e = 0; e < 4; ++e) to[e] = d0 + c + e < d ? query.at[e] : 0;
+    for (int u = 0; u < kOwn; ++u) {
+      const int own = (u * kBlock + Thread()) / kRow;
+      if (own >= kQueries) break;
+      float* to = s.q + own * kPitch + c;
+      WARMLEG_UNROLL
+      for (int e = 0; e < 4; ++e) to[e] = d0 + c + e < d ? query[u].at[e] : 0;
+    }
   }
 };
 
 // q . k * scale of the tile at j0, or -inf where the key is not seen.
 template <int kQueries, class KeysT>
 __device__ void Scores(const Queries& a, const KeysT& keys, int j0, int end, Shared<kQueries>& s) {
-  constexpr int kMine = kQueries / kKeyGroups;
-  const int key = Thread() % kTile;
-  const int first = Thread() / kTile * kMine;
-  Vec<float, kMine> sum = {};
+  using P = Plan<kQueries>;
+  const int key = Thread() % P::kKeyLanes;
+  const int first = Thread() / P::kKeyLanes * P::kMine;
+  float sum[P::kKeys][P::kMine] = {};
   Slice<kQueries> next;
   next.Fetch(a, keys, s, j0, end, 0);
   for (int d0 = 0; d0 < a.d; d0 += kDepth) {
@@ -98,22 +115,32 @@ __device__ void Scores(const Queries& a, const KeysT& keys, int j0, int end, Sha
     if (d0 + kDepth < a.d) next.Fetch(a, keys, s, j0, end, d0 + kDepth);
     WARMLEG_UNROLL
     for (int c = 0; c < kDepth; c += 4) {
-      const auto k = *reinterpret_cast<const Vec<float, 4>*>(s.keys + key * kPitch + c);
+      Vec<float, 4> k[P::kKeys];
       WARMLEG_UNROLL
-      for (int m = 0; m < kMine; ++m) {
+      for (int u = 0; u < P::kKeys; ++u) {
+        k[u] = *reinterpret_cast<const Vec<float, 4>*>(s.keys + (key + u * P::kKeyLanes) * kPitch + c);
+      }
+      WARMLEG_UNROLL
+      for (int m = 0; m < P::kMine; ++m) {
         const auto q = *reinterpret_cast<const Vec<float, 4>*>(s.q + (first + m) * kPitch + c);
         WARMLEG_UNROLL
-        for (int e = 0; e < 4; ++e) sum.at[m] = fmaf(q.at[e], k.at[e], sum.at[m]);
+        for (int u = 0; u < P::kKeys; ++u) {
+          WARMLEG_UNROLL
+          for (int e = 0; e < 4; ++e) sum[u][m] = fmaf(q.at[e], k[u].at[e], sum[u][m]);
+        }
       }
     }
   }
   WARMLEG_UNROLL
-  for (int m = 0; m < kMine; ++m) {
-    const int row = s.row[first + m];
-    const bool seen = row < a.rows && j0 + key < end && keys.Visible(row, j0 + key);
-    sum.at[m] = seen ? sum.at[m] * a.scale : -Infinity();
+  for (int u = 0; u < P::kKeys; ++u) {
+    const int j = key + u * P::kKeyLanes;
+    WARMLEG_UNROLL
+    for (int m = 0; m < P::kMine; ++m) {
+      const int row = s.row[first + m];
+      const bool seen = row < a.rows && j0 + j < end && keys.Visible(row, j0 + j);
+      s.scores[j * Shared<kQueries>::kRow + first + m] = seen ? sum[u][m] * a.scale : -Infinity();
+    }
   }
-  *reinterpret_cast<Vec<float, kMine>*>(s.scores + key * Shared<kQueries>::kRow + first) = sum;
   BlockSync();
 }
 
@@ -188,15 +215,71 @@ __device__ void AddValues(const Shared<kQueries>& s, const Values& values, int j
   }
 }
 
-// Joins the parts of each column in order and writes the tile's partials.
+// The tile's maximum and sum of weights of each query.
 template <int kQueries>
-__device__ void Finish(const Queries& a, const Columns& mine, int tile, Shared<kQueries>& s,
-                       const float (&acc)[kQueries][4]) {
+__device__ void WriteSums(const Queries& a, int tile, const Shared<kQueries>& s) {
   const int64_t before = static_cast<int64_t>(tile) * a.rows * a.nq;
   if (Thread() < kQueries && s.query[Thread()] >= 0) {
     a.max[before + s.pair[Thread()]] = s.max[Thread()];
     a.sum[before + s.pair[Thread()]] = s.sum[Thread()];
   }
+}
+
+// The weighted values of kMany queries, four parts a column: a thread takes kMine queries at a time and the
+// parts one after another, and adds them in the order of Finish.
+template <class KeysT>
+__device__ void ManyValues(const Queries& a, const KeysT& keys, const Columns& mine, int first, int j0,
+                           int end, int tile, const Shared<kMany>& s) {
+  constexpr int kParts = 4;
+  constexpr int kMine = 6;
+  constexpr int kRow = Shared<kMany>::kRow;
+  for (int m0 = mine.part * kMine; m0 < kMany; m0 += kParts * kMine) {
+    float total[kMine][4] = {};
+    for (int part = 0; part < kParts; ++part) {
+      float acc[kMine][4] = {};
+      for (int j = part; j < kTile && j0 + j < end; j += kParts * kAhead) {
+        Vec<float, 4> value[kAhead];
+        WARMLEG_UNROLL
+        for (int e = 0; e < kAhead; ++e) {
+          int key = j0 + j + e * kParts;
+          key = key < end ? key : end - 1;
+          value[e] = LoadQuartet(keys.Value(key < first ? first : key), mine.column, a.d, a.aligned);
+        }
+        WARMLEG_UNROLL
+        for (int e = 0; e < kAhead; ++e) {
+          if (j + e * kParts >= kTile) break;
+          const float* weights = s.scores + (j + e * kParts) * kRow + m0;
+          WARMLEG_UNROLL
+          for (int m = 0; m < kMine; ++m) {
+            WARMLEG_UNROLL
+            for (int u = 0; u < 4; ++u) acc[m][u] = fmaf(weights[m], value[e].at[u], acc[m][u]);
+          }
+        }
+      }
+      WARMLEG_UNROLL
+      for (int m = 0; m < kMine; ++m) {
+        WARMLEG_UNROLL
+        for (int u = 0; u < 4; ++u) total[m][u] = part == 0 ? acc[m][u] : total[m][u] + acc[m][u];
+      }
+    }
+    WARMLEG_UNROLL
+    for (int m = 0; m < kMine; ++m) {
+      if (s.query[m0 + m] < 0) continue;
+      float* to =
+          a.values + (static_cast<int64_t>(tile) * a.rows * a.nq + s.pair[m0 + m]) * a.d + mine.column;
+      WARMLEG_UNROLL
+      for (int u = 0; u < 4; ++u) {
+        if (mine.column + u < a.d) to[u] = total[m][u];
+      }
+    }
+  }
+}
+
+// Joins the parts of each column in order and writes the tile's partials.
+template <int kQueries>
+__device__ void Finish(const Queries& a, const Columns& mine, int tile, Shared<kQueries>& s,
+                       const float (&acc)[kQueries][4]) {
+  const int64_t before = static_cast<int64_t>(tile) * a.rows * a.nq;
   WARMLEG_UNROLL
   for (int m0 = 0; m0 < kQueries; m0 += kJoined) {
     BlockSync();
@@ -246,18 +329,27 @@ __global__ void WARMLEG_BOUNDS(kBlock, kQueries == 8 ? 3 : 2) AttendKernel(Queri
   }
   const Columns mine(a.d);
   const int first = keys.Begin(g0 / a.group);
-  Values next;
-  next.Fetch(a, keys, mine, first, j0 + mine.part, end);
-  BlockSync();
-  Scores(a, keys, j0, end, s[0]);
-  Weights<kWave>(s[0]);
-  float acc[kQueries][4] = {};
-  for (int j = mine.part; j < kTile && j0 + j < end; j += mine.parts * kAhead) {
-    const Values now = next;
-    next.Fetch(a, keys, mine, first, j0 + j + mine.parts * kAhead, end);
-    AddValues(s[0], now, j, mine.parts, acc);
+  if constexpr (kQueries == kMany) {
+    BlockSync();
+    Scores(a, keys, j0, end, s[0]);
+    Weights<kWave>(s[0]);
+    WriteSums(a, BlockX(), s[0]);
+    return ManyValues(a, keys, mine, first, j0, end, BlockX(), s[0]);
+  } else {
+    Values next;
+    next.Fetch(a, keys, mine, first, j0 + mine.part, end);
+    BlockSync();
+    Scores(a, keys, j0, end, s[0]);
+    Weights<kWave>(s[0]);
+    WriteSums(a, BlockX(), s[0]);
+    float acc[kQueries][4] = {};
+    for (int j = mine.part; j < kTile && j0 + j < end; j += mine.parts * kAhead) {
+      const Values now = next;
+      next.Fetch(a, keys, mine, first, j0 + j + mine.parts * kAhead, end);
+      AddValues(s[0], now, j, mine.parts, acc);
+    }
+    Finish(a, mine, BlockX(), s[0], acc);
   }
-  Finish(a, mine, BlockX(), s[0], acc);
 }
 
 // out = sum of the tiles that the row sees, under their common maximum: kSpanParts runs of every
@@ -332,6 +424,12 @@ void RunAttend(Queue& queue, Queries a, const KeysT& keys, int max_tiles, const 
 template <class KeysT>
 void Dispatch(Queue& queue, const Queries& a, const KeysT& keys, int max_tiles, const char* purpose) {
   if (a.rows * a.group <= 8) return RunAttend<8>(queue, a, keys, max_tiles, purpose);
+  // The same bits, so that the choice is free: few tiles are better shared by more blocks.
+  if constexpr (std::is_same_v<KeysT, CacheKeys>) {
+    const bool four_parts = a.d > kBlock / 2 && a.d <= kBlock;
+    if (four_parts && a.rows * a.group > 16 && max_tiles >= kManyTiles)
+      return RunAttend<kMany>(queue, a, keys, max_tiles, purpose);
+  }
   RunAttend<16>(queue, a, keys, max_tiles, purpose);
 }
 

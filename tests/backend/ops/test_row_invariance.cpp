@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "tests/support/device_ops.h"
 
@@ -84,20 +85,24 @@ TEST_F(RowInvariance, Norms) {
   });
 }
 
+// The second shape is that of a long context, which more rows read together.
 TEST_F(RowInvariance, Attention) {
-  const vt::Tensor q = t_.Strided({rows_, 4, 40});
-  const vt::Tensor k = t_.Random(kF32, {140, 2, 40});
-  const vt::Tensor v = t_.Random(kF32, {140, 2, 40});
-  Check([&](int64_t first, int64_t n) {
-    const vt::AttentionArgs args = {.q = q.Rows(first, n),
-                                    .k = k,
-                                    .v = v,
-                                    .positions = Ascending(static_cast<int32_t>(first) + 90, n),
-                                    .out = t_.Empty(kF32, {n, 4, 40}),
-                                    .scale = 0.2F};
-    Run(args);
-    return args.out;
-  });
+  for (const auto& [d, capacity, group] :
+       {std::tuple<int64_t, int64_t, int64_t>{40, 140, 2}, {136, 2048, 6}}) {
+    const vt::Tensor q = t_.Strided({rows_, 2 * group, d});
+    const vt::Tensor k = t_.Random(kF32, {capacity, 2, d});
+    const vt::Tensor v = t_.Random(kF32, {capacity, 2, d});
+    Check([&](int64_t first, int64_t n) {
+      const vt::AttentionArgs args = {.q = q.Rows(first, n),
+                                      .k = k,
+                                      .v = v,
+                                      .positions = Ascending(static_cast<int32_t>(first) + 90, n),
+                                      .out = t_.Empty(kF32, {n, 2 * group, d}),
+                                      .scale = 0.2F};
+      Run(args);
+      return args.out;
+    });
+  }
 }
 
 // Row i of a causal draft block does not see later rows: the block may be cut anywhere.
