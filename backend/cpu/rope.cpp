@@ -1,7 +1,5 @@
-// Rotary positions: the angles of a row once, then every head of it; and all that comes before attention.
-#include <algorithm>
+// Rotary positions: the angles of a row once, then every head of it; and the norm before it.
 #include <cmath>
-#include <utility>
 
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/parallel.h"
@@ -41,18 +39,6 @@ void PrepareHeads(Queue& queue, const PrepareHeadsArgs& args) {
   };
   if (args.q) prepare(args.q, args.q_norm);
   prepare(args.k, args.k_norm);
-  if (!args.k_cache) return;
-  const int64_t d = args.k.dim(2);
-  for (const auto& [from, cache] : {std::pair{args.k, args.k_cache}, {args.v, args.v_cache}}) {
-    for (int64_t r = 0; r < from.dim(0); ++r) {
-      const int32_t to = args.positions.as<int32_t>()[r];
-      if (to < 0 || to >= cache.dim(0)) continue;
-      for (int64_t h = 0; h < from.dim(1); ++h) {
-        std::copy_n(from.as<float>() + r * from.step(0) + h * from.step(1), d,
-                    cache.as<float>() + (to * cache.dim(1) + h) * d);
-      }
-    }
-  }
 }
 
 }  // namespace vt::cpu

@@ -74,12 +74,11 @@ __global__ void GatedRmsNormKernel(const float* x, HeadView<float> z, const W* w
 
 template <class W>
 struct Heads {
-  HeadView<float> q, k, v;
+  HeadView<float> q, k;
   const W *q_norm, *k_norm;
   const int32_t* positions;
   const float* inv_freq;
-  float *k_cache, *v_cache;  // [capacity, nkv, d], or nullptr
-  int nq, nkv, d, half, capacity;
+  int nq, d, half;
   float eps, plus;
 };
 
@@ -94,7 +93,7 @@ __device__ float Rotated(const Heads<W>& a, const float* x, int i, int32_t posit
   return i < a.half ? x[i] * cosine - x[a.half + i] * sine : x[i] * cosine + x[pair] * sine;
 }
 
-// blockIdx.x: the row; blockIdx.y: a head of q, then of k, then of v.
+// blockIdx.x: the row; blockIdx.y: a head of q, then of k.
 template <int kWave, class W>
 __global__ void __launch_bounds__(kHeadBlock) PrepareHeadsKernel(Heads<W> a) {
   WARMLEG_WAVE_KERNEL(kWave);
@@ -103,22 +102,13 @@ __global__ void __launch_bounds__(kHeadBlock) PrepareHeadsKernel(Heads<W> a) {
   WARMLEG_SHARED(float, head, [kMaxHeadDim]);
   const int r = BlockX();
   const bool of_q = BlockY() < a.nq;
-  const int h = of_q ? BlockY() : (BlockY() - a.nq) % a.nkv;
   const int32_t position = a.positions[r];
-  const bool cached = a.k_cache != nullptr;
-  if (!of_q && cached && (position < 0 || position >= a.capacity)) return;
-  const int64_t row = (static_cast<int64_t>(position) * a.nkv + h) * a.d;
-  if (BlockY() >= a.nq + a.nkv) {
-    for (int i = Thread(); i < a.d; i += kHeadBlock) a.v_cache[row + i] = a.v.At(r, h)[i];
-    return;
-  }
-  float* x = of_q ? a.q.At(r, h) : a.k.At(r, h);
+  float* x = of_q ? a.q.At(r, BlockY()) : a.k.At(r, BlockY() - a.nq);
   const W* weight = of_q ? a.q_norm : a.k_norm;
   const float scale = InverseRms<kWave>(a.d, a.eps, partial, [&](int i) { return x[i]; });
   for (int i = Thread(); i < a.d; i += kHeadBlock) head[i] = x[i] * scale * (a.plus + ToFloat(weight[i]));
   BlockSync();
-  float* to = of_q || !cached ? x : a.k_cache + row;
-  for (int i = Thread(); i < a.d; i += kHeadBlock) to[i] = Rotated(a, head, i, position);
+  for (int i = Thread(); i < a.d; i += kHeadBlock) x[i] = Rotated(a, head, i, position);
 }
 
 }  // namespace
@@ -130,23 +120,17 @@ void PrepareHeads(Queue& queue, const PrepareHeadsArgs& args) {
       using W = Pointee<decltype(k_norm)>;
       const Heads<W> heads = {.q = ViewOf(args.q),
                               .k = ViewOf(args.k),
-                              .v = ViewOf(args.v),
                               .q_norm = args.q_norm.as<const W>(),
                               .k_norm = k_norm,
                               .positions = args.positions.as<const int32_t>(),
                               .inv_freq = args.inv_freq.as<const float>(),
-                              .k_cache = args.k_cache.as<float>(),
-                              .v_cache = args.v_cache.as<float>(),
                               .nq = args.q ? static_cast<int>(args.q.dim(1)) : 0,
-                              .nkv = static_cast<int>(args.k.dim(1)),
                               .d = static_cast<int>(args.k.dim(2)),
                               .half = static_cast<int>(args.inv_freq.dim(0)),
-                              .capacity = args.k_cache ? static_cast<int>(args.k_cache.dim(0)) : 0,
                               .eps = args.eps,
                               .plus = args.one_plus ? 1.0F : 0.0F};
-      launch_early(PrepareHeadsKernel<kWave, W>,
-                   Blocks(args.k.dim(0), heads.nq + heads.nkv * (args.k_cache ? 2 : 1)), kHeadBlock, 0, queue,
-                   heads);
+      launch_early(PrepareHeadsKernel<kWave, W>, Blocks(args.k.dim(0), heads.nq + args.k.dim(1)), kHeadBlock,
+                   0, queue, heads);
     });
   });
 }

@@ -64,14 +64,15 @@ void Draft::Append(Queue& queue, DraftState& state, const Tensor& taps, const Te
     Run(queue, vt::MatMulArgs{ctx, w.qkv.Rows(q_width, 2 * kv_width), bias, kv, precision});
     vt::PrepareHeadsArgs prepare;
     prepare.k = kv.Cols(0, kv_width).SplitLast(c.kv_heads, c.head_dim);
-    prepare.v = kv.Cols(kv_width, kv_width).SplitLast(c.kv_heads, c.head_dim);
     prepare.k_norm = w.k_norm;
     prepare.positions = positions;
     prepare.inv_freq = inv_freq_;
-    prepare.k_cache = state.k[layer];
-    prepare.v_cache = state.v[layer];
     prepare.eps = c.rms_eps;
     Run(queue, prepare);
+    Run(queue, vt::IndexCopyArgs{kv.Cols(0, kv_width), positions,
+                                 state.k[layer].Reshape({state.capacity, kv_width})});
+    Run(queue, vt::IndexCopyArgs{kv.Cols(kv_width, kv_width), positions,
+                                 state.v[layer].Reshape({state.capacity, kv_width})});
   }
 }
 

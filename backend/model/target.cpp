@@ -111,16 +111,17 @@ void Target::FullAttention(Queue& queue, const TargetLayerWeights& layer_weights
   vt::PrepareHeadsArgs prepare;
   prepare.q = q;
   prepare.k = k;
-  prepare.v = qkv.Cols(2 * q_width + kv_width, kv_width).SplitLast(c.kv_heads, c.head_dim);
   prepare.q_norm = w.q_norm;
   prepare.k_norm = w.k_norm;
   prepare.positions = positions;
   prepare.inv_freq = inv_freq_;
-  prepare.k_cache = state.k[layer];
-  prepare.v_cache = state.v[layer];
   prepare.eps = c.rms_eps;
   prepare.one_plus = kOnePlus;
   Run(queue, prepare);
+  Run(queue, vt::IndexCopyArgs{qkv.Cols(2 * q_width, kv_width), positions,
+                               state.k[layer].Reshape({state.capacity, kv_width})});
+  Run(queue, vt::IndexCopyArgs{qkv.Cols(2 * q_width + kv_width, kv_width), positions,
+                               state.v[layer].Reshape({state.capacity, kv_width})});
 
   const Tensor mixed = WorkView(mixed_, rows, q_width);
   const Tensor heads = mixed.SplitLast(c.heads, c.head_dim);

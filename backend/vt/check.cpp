@@ -164,18 +164,12 @@ void Check(const RopeArgs& a) {
 void Check(const PrepareHeadsArgs& a) {
   Checker c(a.kOp);
   const int64_t rows = Dim(a.k, 0);
-  const int64_t heads = Dim(a.k, 1);
   const int64_t d = Dim(a.k, 2);
   c.Is("k", a.k, {-1, -1, -1}, kF32, Layout::strided);
   c.Is("k_norm", a.k_norm, {d}, kWeight);
   if (a.q) {
     c.Is("q", a.q, {rows, -1, d}, kF32, Layout::strided);
     c.Is("q_norm", a.q_norm, {d}, Bit(a.k_norm.dtype));
-  }
-  if (a.k_cache) {
-    c.Is("v", a.v, {rows, heads, d}, kF32, Layout::strided);
-    c.Is("k_cache", a.k_cache, {-1, heads, d});
-    c.Is("v_cache", a.v_cache, {Dim(a.k_cache, 0), heads, d});
   }
   c.Is("positions", a.positions, {rows}, kI32);
   c.Is("inv_freq", a.inv_freq, {-1});

@@ -21,8 +21,7 @@ WARMLEG_VT_TENSORS(MatMul, &a.x, &a.w, &a.bias, &a.out, &a.norm, &a.residual)
 WARMLEG_VT_TENSORS(SiluMul, &a.gate_up, &a.out)
 WARMLEG_VT_TENSORS(Positions, &a.start, &a.out)
 WARMLEG_VT_TENSORS(Rope, &a.x, &a.positions, &a.inv_freq)
-WARMLEG_VT_TENSORS(PrepareHeads, &a.q, &a.k, &a.v, &a.q_norm, &a.k_norm, &a.positions, &a.inv_freq,
-                   &a.k_cache, &a.v_cache)
+WARMLEG_VT_TENSORS(PrepareHeads, &a.q, &a.k, &a.q_norm, &a.k_norm, &a.positions, &a.inv_freq)
 WARMLEG_VT_TENSORS(Attention, &a.q, &a.k, &a.v, &a.positions, &a.out)
 WARMLEG_VT_TENSORS(CausalConv1d, &a.x, &a.weight, &a.states, &a.slot, &a.out)
 WARMLEG_VT_TENSORS(GatedDeltaRule, &a.q, &a.k, &a.v, &a.a, &a.b, &a.a_log, &a.dt_bias, &a.states, &a.slot,

@@ -29,8 +29,8 @@ int64_t RopeArgs::bytes() const {
   return 2 * x.dim(0) * x.dim(1) * 2 * inv_freq.bytes() + positions.bytes() + inv_freq.bytes();
 }
 int64_t PrepareHeadsArgs::bytes() const {
-  return 2 * (k.bytes() + (q ? q.bytes() : 0) + (v_cache ? v.bytes() : 0)) + k_norm.bytes() +
-         (q ? q_norm.bytes() : 0) + positions.bytes() + inv_freq.bytes();
+  return 2 * (k.bytes() + (q ? q.bytes() : 0)) + k_norm.bytes() + (q ? q_norm.bytes() : 0) +
+         positions.bytes() + inv_freq.bytes();
 }
 int64_t AttentionArgs::bytes() const {
   return q.bytes() + k.bytes() + v.bytes() + positions.bytes() + out.bytes();

@@ -144,17 +144,14 @@ struct RopeArgs {
   int64_t bytes() const;
 };
 
-// What comes before attention: each head of q and k normalised (as RmsNorm) and rotated (as Rope), keys and
-// values to row positions[r] of the cache.
+// Each head of q and k normalised (as RmsNorm) and rotated (as Rope).
 struct PrepareHeadsArgs {
   static constexpr Op kOp = Op::PrepareHeads;
-  Tensor q;                 // [rows, nq, d] f32, strided, in place, or no data
-  Tensor k;                 // [rows, nkv, d] f32, strided, in place; with k_cache undefined afterwards
-  Tensor v;                 // [rows, nkv, d] f32, strided; not read without v_cache
-  Tensor q_norm, k_norm;    // [d] bf16 | f32, both alike
-  Tensor positions;         // [rows] i32, no value twice
-  Tensor inv_freq;          // [r / 2] f32
-  Tensor k_cache, v_cache;  // [capacity, nkv, d] f32, in place, or no data
+  Tensor q;               // [rows, nq, d] f32, strided, in place, or no data
+  Tensor k;               // [rows, nkv, d] f32, strided, in place
+  Tensor q_norm, k_norm;  // [d] bf16 | f32, both alike
+  Tensor positions;       // [rows] i32
+  Tensor inv_freq;        // [r / 2] f32
   float eps = 0;
   bool one_plus = false;
   int64_t bytes() const;

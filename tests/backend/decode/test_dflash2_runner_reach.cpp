@@ -149,6 +149,7 @@ void AddTarget(std::map<std::string, uint64_t>& n, const model::TargetConfig& c,
   n["Positions"] += 1;
   n["MatMul"] += 4 * layers + 1;
   n["PrepareHeads"] += full;
+  n["IndexCopy"] += 2 * full;
   n["Attention"] += full;
   n["SigmoidGate"] += full;
   n["CausalConv1d"] += linear;
@@ -162,6 +163,7 @@ void AddAppend(std::map<std::string, uint64_t>& n, uint64_t layers) {
   n["MatMul"] += 1 + layers;
   n["RmsNorm"] += 1;
   n["PrepareHeads"] += layers;
+  n["IndexCopy"] += 2 * layers;
 }
 
 void AddDraftBlock(std::map<std::string, uint64_t>& n, uint64_t layers) {
