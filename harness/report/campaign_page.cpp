@@ -149,7 +149,8 @@ Html ProcessTable(const Document& d) {
 // Every leaf of the object, by its path.
 void Leaves(const record::Json& json, const std::string& path, Table& table) {
   if (json.is_object() && !json.empty()) {
-    for (const auto& [key, value] : json.items()) Leaves(value, path.empty() ? key : path + "." + key, table);
+    for (const auto& [key, value] : json.items())
+      Leaves(value, path.empty() ? key : fmt::format("{}.{}", path, key), table);
     return;
   }
   const std::string text = json.is_string()
