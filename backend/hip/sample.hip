@@ -7,7 +7,6 @@
 #include "backend/hip/sample.h"
 
 #include <algorithm>
-#include <mutex>
 
 #include "backend/vt/backend.h"
 #include "backend/vt/check.h"
@@ -216,8 +215,6 @@ void RandomSample(Queue& queue, const RandomSampleArgs& args) {
                    .out = args.out.as<int32_t>()};
   const bool partials = args.phase != SamplePhase::combine;
   const bool combine = args.phase != SamplePhase::partials;
-  // Two host threads on one queue must not put a phase between the halves of another's call.
-  const std::lock_guard lock(queue.halves());
   if (blocks > 1) {
     sample.partials = Scratch<uint64_t>(queue, "RandomSample.partials", static_cast<size_t>(rows * blocks));
   }
@@ -239,7 +236,6 @@ void RandomSample(Queue& queue, const RandomSampleArgs& args) {
 void RejectionSample(Queue& queue, const RejectionSampleArgs& args) {
   const int64_t n = args.p.dim(1);
   const int64_t blocks = DivUp<int64_t>(n, kChunk);
-  const std::lock_guard lock(queue.halves());
   const Rejection rejection = {
       .block = args.block.as<const int32_t>(),
       .ids = args.ids.as<const int32_t>(),

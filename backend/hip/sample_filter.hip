@@ -6,7 +6,6 @@
 // Bytes: the row once from memory, then six times from the cache. Bound: one multiprocessor's share
 // of the cache for ApplyTopKTopP, latency else.
 #include <algorithm>
-#include <mutex>
 
 #include "backend/hip/sample.h"
 #include "backend/vt/backend.h"
@@ -334,7 +333,6 @@ void ApplyTopKTopP(Queue& queue, const ApplyTopKTopPArgs& args) {
 void Softmax(Queue& queue, const SoftmaxArgs& args) {
   const int64_t rows = args.x.dim(0);
   const int64_t chunks = DivUp<int64_t>(args.x.dim(1), kChunk);
-  const std::lock_guard lock(queue.halves());
   auto* best = Scratch<uint64_t>(queue, "Softmax.partials", static_cast<size_t>(2 * rows * chunks));
   const Rows view = {.x = args.x.as<const float>(),
                      .out = args.out.as<float>(),

@@ -72,14 +72,14 @@ class Queue {
   // What was recorded since the last call; leaves nothing behind.
   Recording TakeRecording() { return std::exchange(recording_, {}); }
 
-  // Held by an op that launches several kernels over one piece of scratch, from the look-up of the scratch to
-  // its last launch, so that several host threads may use one queue.
-  std::mutex& halves() { return halves_; }
+  // Held by every call of an op, from the choice of its provider to its last launch: ops launch several
+  // kernels over one piece of scratch, and several host threads may use one queue.
+  std::mutex& calls() { return calls_; }
 
  private:
   Backend& backend_;
   Recording recording_;
-  std::mutex halves_;
+  std::mutex calls_;
 };
 
 // Device memory that is freed with the object.

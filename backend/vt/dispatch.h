@@ -5,6 +5,8 @@
 // host may dereference, and it is refused while the queue captures.
 #pragma once
 
+#include <mutex>
+
 #include "backend/vt/backend.h"
 #include "backend/vt/check.h"
 #include "backend/vt/ops.h"
@@ -63,6 +65,7 @@ class OpCall {
   // Throws std::logic_error when the tensors do not fit the op (check.h).
   void operator()(Queue& queue, const Args& args) const {
     Check(args);
+    const std::lock_guard one_at_a_time(queue.calls());
     const auto kernel = internal::Select(Args::kOp, queue, &args, args.bytes());
     reinterpret_cast<Kernel<Args>>(kernel)(queue, args);
   }

@@ -1,4 +1,5 @@
 // Graphs and scratch of RocmBackend: what a capture records and refuses, what it keeps alive.
+#include <chrono>
 #include <set>
 #include <thread>
 
@@ -315,6 +316,39 @@ TEST_F(RocmCapture, HostThreadsUseTheirQueuesAtOnce) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+// An op of two launches over one piece of scratch, called by several threads on one queue.
+TEST_F(RocmCapture, HostThreadsShareAQueue) {
+  RegisterNative<SiluMulArgs>(kDeviceType, [](Queue& on, const SiluMulArgs& args) {
+    const auto n = static_cast<size_t>(args.out.count());
+    auto* twice = Scratch<float>(on, "twice", n);
+    AddFloats(on, args.gate_up.as<float>(), args.gate_up.as<float>(), twice, static_cast<int>(n));
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(5));  // now another thread's call comes between, if it may
+    on.backend().Copy(on, args.out.data, twice, n * sizeof(float));
+  });
+  constexpr int kThreads = 4;
+  std::vector<Buffer> in, doubled;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    const int n = 256 * (kThreads - t);
+    in.push_back(backend->Alloc(static_cast<size_t>(2 * n) * sizeof(float)));
+    doubled.push_back(backend->Alloc(static_cast<size_t>(n) * sizeof(float)));
+    FillFloats(*queue, Floats(in.back()), static_cast<float>(t + 1), 2 * n);
+  }
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      SiluMulArgs args;
+      const auto n = static_cast<int64_t>(doubled[t].bytes() / sizeof(float));
+      args.gate_up = MakeTensor(in[t].data(), DType::f32, {1, 2 * n}, backend->device());
+      args.out = MakeTensor(doubled[t].data(), DType::f32, {1, n}, backend->device());
+      vt::Run(*queue, args);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int t = 0; t < kThreads; ++t)
+    EXPECT_THAT(Read(*queue, doubled[t]), Each(2.0F * static_cast<float>(t + 1)));
 }
 
 }  // namespace
