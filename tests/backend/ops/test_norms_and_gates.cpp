@@ -113,7 +113,7 @@ TEST_F(NormOps, PrepareHeads) {
       args.inv_freq = t_.Random(kF32, {half}, 0, 1);
       args.eps = 1e-6F;
       args.one_plus = type == kBf16;
-      const auto heads = [&](const vt::Tensor& x, const vt::Tensor& norm) {
+      const auto heads = [&, d = d](const vt::Tensor& x, const vt::Tensor& norm) {
         const vt::Tensor own = t_.Empty(kF32, {3, x.dim(1), d});
         Run(vt::RmsNormArgs{x, norm, own, args.eps, args.one_plus});
         Run(vt::RopeArgs{own, args.positions, args.inv_freq});

@@ -92,7 +92,7 @@ TEST_F(RowInvariance, Attention) {
     const vt::Tensor q = t_.Strided({rows_, 2 * group, d});
     const vt::Tensor k = t_.Random(kF32, {capacity, 2, d});
     const vt::Tensor v = t_.Random(kF32, {capacity, 2, d});
-    Check([&](int64_t first, int64_t n) {
+    Check([&, d = d, group = group](int64_t first, int64_t n) {
       const vt::AttentionArgs args = {.q = q.Rows(first, n),
                                       .k = k,
                                       .v = v,
