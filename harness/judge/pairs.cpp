@@ -79,8 +79,8 @@ void JudgeStateLeak(Result& result) {
   for (Leg& leg : result.legs)
     if (leg.output_sha256) groups[{leg.process, leg.arm, leg.prompt}].push_back(&leg);
   for (const auto& [key, legs] : groups) {
-    if (std::all_of(legs.begin(), legs.end(), [&](const Leg* leg) { return same(*leg, *legs.front()); }))
-      continue;
+    const Leg& first = *legs.front();
+    if (std::all_of(legs.begin(), legs.end(), [&](const Leg* leg) { return same(*leg, first); })) continue;
     for (Leg* leg : legs)
       if (!record::Has(leg->reasons, Code::state_leak))
         leg->reasons.push_back(MakeReason(Code::state_leak, nullptr, nullptr, "prompt " + leg->prompt));
