@@ -2,31 +2,12 @@
 
 #include <cstdint>
 
+#include "backend/model/utf8.h"
+
 namespace warmleg::report {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-
-// Bytes of the UTF-8 character at `at`, 0 when it is none (RFC 3629: no overlong form, no surrogate).
-size_t CharacterLength(std::string_view text, size_t at) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(i < text.size() ? text[i] : 0); };
-  const auto more = [&](size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
-  const uint8_t first = byte(at);
-  const uint8_t second = byte(at + 1);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return more(at + 1) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    const bool good = more(at + 1) && more(at + 2) && (first != 0xE0 || second >= 0xA0) &&
-                      (first != 0xED || second <= 0x9F);
-    return good ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    const bool good = more(at + 1) && more(at + 2) && more(at + 3) && (first != 0xF0 || second >= 0x90) &&
-                      (first != 0xF4 || second <= 0x8F);
-    return good ? 4 : 0;
-  }
-  return 0;
-}
 
 std::string_view Entity(char c) {
   switch (c) {
@@ -51,7 +32,8 @@ std::string Escape(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
-    const size_t length = CharacterLength(text, at);
+    const model::Utf8Step step = model::NextUtf8(text.substr(at));
+    const size_t length = step.valid ? step.bytes : 0;
     const char c = text[at];
     const std::string_view entity = Entity(c);
     const bool control =
