@@ -12,6 +12,7 @@
 #include "harness/judge/leg_rules.h"
 #include "harness/judge/pairs.h"
 #include "harness/judge/stats.h"
+#include "harness/record/find_metric.h"
 #include "harness/record/json.h"
 
 namespace warmleg::judge {
@@ -74,18 +75,11 @@ std::vector<double> ValuesOf(const std::vector<ProcessRate>& rates) {
   return values;
 }
 
-const record::Metric* FindMetric(const Result& result, const std::string& arm, const std::string& name) {
-  const auto metrics = result.summary.find(arm);
-  if (metrics == result.summary.end()) return nullptr;
-  const auto metric = metrics->second.find(name);
-  return metric == metrics->second.end() ? nullptr : &metric->second;
-}
-
 void SetEndpoint(Measured& out, const Result& result, const std::string& name, const std::string& arm,
                  const std::string& metric, std::vector<ProcessRate> rates) {
   Endpoint& endpoint = out.endpoints[name];
   endpoint.processes = std::move(rates);
-  if (const record::Metric* m = FindMetric(result, arm, metric)) {
+  if (const record::Metric* m = record::FindMetric(result, arm, metric)) {
     if (!m->unit.empty()) endpoint.unit = m->unit;
     if (!m->better.empty()) endpoint.better = m->better;
   }

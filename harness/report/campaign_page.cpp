@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "harness/judge/stats.h"
 #include "harness/record/computed_on.h"
+#include "harness/record/find_metric.h"
 #include "harness/record/json.h"
 #include "harness/report/numbers.h"
 #include "harness/report/report.h"
@@ -44,18 +46,6 @@ std::string_view Kind(Verdict verdict) {
   }
 }
 
-const record::Metric* FindMetric(const Result& r, const std::string& arm, const std::string& name) {
-  const auto metrics = r.summary.find(arm);
-  if (metrics == r.summary.end()) return nullptr;
-  const auto metric = metrics->second.find(name);
-  return metric == metrics->second.end() ? nullptr : &metric->second;
-}
-
-std::optional<double> Value(const Result& r, const std::string& arm, const std::string& name) {
-  const record::Metric* metric = FindMetric(r, arm, name);
-  return metric ? metric->value : std::nullopt;
-}
-
 namespace {
 
 std::string Interval(const std::optional<std::array<double, 2>>& ci, const char* unit) {
@@ -89,10 +79,10 @@ Html Headline(const Document& d) {
   const record::Speedups none;
   const record::Speedups& s = r.speedup ? *r.speedup : none;
   std::vector<Card> cards = {RatioCard("decode, drafting over plain", s.decode),
-                             RateCard("plain decode", FindMetric(r, "plain", "decode_tok_s")),
-                             RateCard(arm + " decode", FindMetric(r, arm, "decode_tok_s")),
+                             RateCard("plain decode", record::FindMetric(r, "plain", "decode_tok_s")),
+                             RateCard(arm + " decode", record::FindMetric(r, arm, "decode_tok_s")),
                              RatioCard("prefill, drafting over plain", s.prefill)};
-  if (const auto committed = Value(r, arm, "committed_per_round"))
+  if (const auto committed = record::MetricValue(r, arm, "committed_per_round"))
     cards.push_back({"committed tokens a round", Number(*committed),
                      s.break_even_committed_per_round ? fmt::format("break-even on this board: {}",
                                                                     Number(*s.break_even_committed_per_round))
@@ -123,6 +113,7 @@ Html ProcessTable(const Document& d) {
        {"of the best", true},
        {"loaded in s", true},
        {"peak memory GiB", true}});
+  const std::set<int64_t> slow_processes = judge::SlowProcesses(d.result);
   for (const record::Process& p : d.result.processes) {
     const auto rate = [&](const std::string& endpoint) -> std::string {
       const auto it = d.measured.endpoints.find(endpoint);
@@ -131,10 +122,7 @@ Html ProcessTable(const Document& d) {
         if (value.process == p.index) return Number(value.value);
       return "-";
     };
-    const bool slow =
-        std::any_of(d.result.warnings.begin(), d.result.warnings.end(), [&](const record::Reason& w) {
-          return w.code == record::Code::slow_process && w.process == p.index;
-        });
+    const bool slow = slow_processes.contains(p.index);
     constexpr double kGib = 1024.0 * 1024 * 1024;
     table.Row({Format("{}{}", p.index + 1, slow ? Format(" <code>slow_process</code>") : Html()),
                Text(rate("plain decode")), Text(rate(d.measured.drafting_arm + " decode")),

@@ -9,24 +9,13 @@
 #include "harness/judge/measured.h"
 #include "harness/judge/stats.h"
 #include "harness/record/computed_on.h"
+#include "harness/record/find_metric.h"
 #include "harness/report/numbers.h"
 
 namespace warmleg::report {
 namespace {
 
 using record::Result;
-
-const record::Metric* Find(const Result& r, const std::string& arm, const std::string& name) {
-  const auto metrics = r.summary.find(arm);
-  if (metrics == r.summary.end()) return nullptr;
-  const auto metric = metrics->second.find(name);
-  return metric == metrics->second.end() ? nullptr : &metric->second;
-}
-
-std::optional<double> Value(const Result& r, const std::string& arm, const std::string& name) {
-  const record::Metric* metric = Find(r, arm, name);
-  return metric ? metric->value : std::nullopt;
-}
 
 std::string Codes(const std::vector<record::Reason>& reasons) {
   std::set<std::string> names;
@@ -49,9 +38,10 @@ std::string Row(const Result& r, const std::string& arm, const char* phase, cons
     ratio = fmt::format("{:.2f}x", *speedup->value);
     if (speedup->ci95) ratio += fmt::format(" ({:.2f} .. {:.2f})", (*speedup->ci95)[0], (*speedup->ci95)[1]);
   }
-  const record::Metric* m = Find(r, "plain", metric);
+  const record::Metric* m = record::FindMetric(r, "plain", metric);
   return fmt::format("| {} ({}) | {} | {} | {} |\n", phase, m && !m->unit.empty() ? m->unit : "tok/s",
-                     Cell(Value(r, "plain", metric)), Cell(Value(r, arm, metric)), ratio);
+                     Cell(record::MetricValue(r, "plain", metric)), Cell(record::MetricValue(r, arm, metric)),
+                     ratio);
 }
 
 std::string Board(const Result& r) {
@@ -120,8 +110,8 @@ std::string Card(const Result& r, const std::string& file, const std::string& sh
           : fmt::format("ids equal on {} of {} prompts", r.reference.identical.value_or(0),
                         r.reference.prompts.value_or(0));
   text += fmt::format("\n- committed/round {}, break-even {}; {} processes, {}; {}\n",
-                      Cell(Value(r, arm, "committed_per_round")), Cell(s.break_even_committed_per_round),
-                      r.processes.size(), Legs(m), ids);
+                      Cell(record::MetricValue(r, arm, "committed_per_round")),
+                      Cell(s.break_even_committed_per_round), r.processes.size(), Legs(m), ids);
   text += fmt::format("- board: {}; clocks: {}\n", Board(r), Clocks(m));
   text += fmt::format("- workload: {} prompts, {} new tokens, block {}, {} {}, {}, temperature {}\n",
                       r.workload.prompts, r.workload.max_new_tokens, r.workload.block_size, r.workload.dtype,

@@ -153,14 +153,6 @@ Html ProcessTable(const WorkloadVerdict& w) {
   return table.Done();
 }
 
-Html Reasons(const std::vector<record::Reason>& reasons, std::string_view kind) {
-  Html html;
-  for (const record::Reason& r : reasons)
-    html += Note(kind, Format("<p><code>{}</code>: {}</p><p class=\"soft\">What to do: {}</p>",
-                              record::Name(r.code), r.text, r.remedy));
-  return html;
-}
-
 Html Differences(const WorkloadVerdict& w) {
   Html html;
   if (w.cause)
@@ -259,11 +251,11 @@ std::string ComparisonPage(const Document& base, const Document& candidate, cons
       "warmleg compare gives exit code {}</p>\n",
       name, Badge(judge::Name(comparison.outcome), Kind(comparison.outcome)), Means(comparison.exit_code),
       base.name, candidate.name, comparison.exit_code);
-  header += Reasons(comparison.reasons, "bad") + Reasons(comparison.warnings, "warn");
+  header += ReasonNotes(comparison.reasons, "bad") + ReasonNotes(comparison.warnings, "warn");
   std::vector<Section> sections;
   for (const WorkloadVerdict& w : comparison.workloads) {
-    header +=
-        Reasons(w.reasons, w.outcome == Outcome::refused ? "bad" : "warn") + Reasons(w.warnings, "warn");
+    header += ReasonNotes(w.reasons, w.outcome == Outcome::refused ? "bad" : "warn") +
+              ReasonNotes(w.warnings, "warn");
     for (Section& section : WorkloadSections(w)) sections.push_back(std::move(section));
   }
   sections.push_back(Campaign(base, "base"));

@@ -117,17 +117,15 @@ void AddWarning(const record::Result& result, const Reason& reason, Places& plac
   places[reason.code].push_back({reason.process.value_or(-1), -1, Detail(reason), {}, {}});
 }
 
-Html CampaignReasons(const record::Result& result) {
-  const bool bad = result.verdict == record::Verdict::invalid || !result.complete;
+}  // namespace
+
+Html ReasonNotes(const std::vector<Reason>& reasons, std::string_view kind) {
   Html html;
-  for (const Reason& r : result.reasons)
-    html +=
-        Note(bad ? "bad" : "note", Format("<p><code>{}</code>: {}</p><p class=\"soft\">What to do: {}</p>",
-                                          record::Name(r.code), r.text, r.remedy));
+  for (const Reason& r : reasons)
+    html += Note(kind, Format("<p><code>{}</code>: {}</p><p class=\"soft\">What to do: {}</p>",
+                              record::Name(r.code), r.text, r.remedy));
   return html;
 }
-
-}  // namespace
 
 Html LeftOut(const record::Result& result) {
   Places out;
@@ -144,7 +142,8 @@ Html LeftOut(const record::Result& result) {
       if (std::find(why.begin(), why.end(), &reason) == why.end()) AddLeg(leg, reason, warnings);
   }
   for (const Reason& reason : result.warnings) AddWarning(result, reason, warnings);
-  Html html = CampaignReasons(result);
+  const bool bad = result.verdict == record::Verdict::invalid || !result.complete;
+  Html html = ReasonNotes(result.reasons, bad ? "bad" : "note");
   html += Format(
       "<p>{} of {} legs enter the numbers; {} are left out. They stay in the file with their data, and no "
       "rule looks at how fast a leg was: clocks, counts and the sentinel decide (a fixed plain decode before "

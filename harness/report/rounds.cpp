@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "harness/judge/stats.h"
+#include "harness/record/find_metric.h"
 #include "harness/report/numbers.h"
 #include "harness/report/sections.h"
 #include "harness/report/svg.h"
@@ -175,12 +176,12 @@ Html Acceptance(const record::Result& result, const std::string& arm) {
 }
 
 Html RoundParts(const record::Result& result, const std::string& arm) {
-  const std::optional<double> step = Value(result, "plain", "round_s");
-  const std::optional<double> round = Value(result, arm, "round_s");
+  const std::optional<double> step = record::MetricValue(result, "plain", "round_s");
+  const std::optional<double> round = record::MetricValue(result, arm, "round_s");
   if (!step || !round) return Note("note", Text("No counted leg of both arms, so a round has no time."));
   std::vector<Part> parts;
   for (const char* name : {"draft", "select", "verify", "commit", "host", "unaccounted"})
-    if (const auto s = Value(result, arm, fmt::format("{}_s_per_round", name)))
+    if (const auto s = record::MetricValue(result, arm, fmt::format("{}_s_per_round", name)))
       parts.push_back({name, std::max(*s, 0.0) * 1e3});
   if (parts.empty()) parts.push_back({"round", *round * 1e3});
   const auto roof_plain = RoofMs(result, "plain");
@@ -194,7 +195,7 @@ Html RoundParts(const record::Result& result, const std::string& arm) {
   for (const Part& part : parts) row(part.name, part.ms, "");
   row(arm + " round", *round * 1e3, "strong");
   table.Row({Text("plain step"), Text(Number(*step * 1e3)), Text(""), Text("1.00")}, "strong");
-  if (const auto n = Value(result, arm, "committed_per_round"))
+  if (const auto n = record::MetricValue(result, arm, "committed_per_round"))
     table.Row({Text("per token, " + arm), Text(Number(*round * 1e3 / *n)), Text(""),
                Text(fmt::format("{:.2f}", *round / *n / *step))});
   if (roof_plain)

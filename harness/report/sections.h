@@ -20,15 +20,13 @@ Html Acceptance(const record::Result& result, const std::string& arm);
 Html RoundParts(const record::Result& result, const std::string& arm);
 Html Providers(const record::Result& result);
 
+// Each reason with what to do about it; `kind` as below.
+Html ReasonNotes(const std::vector<record::Reason>& reasons, std::string_view kind);
+
 // What a verdict means, in a sentence.
 std::string_view Meaning(record::Verdict verdict);
 std::string_view Kind(record::Verdict verdict);  // "good", "warn", "note", "bad"
 std::string_view Kind(judge::Outcome outcome);
-
-// A number of the summary, null when it is not there.
-const record::Metric* FindMetric(const record::Result& result, const std::string& arm,
-                                 const std::string& name);
-std::optional<double> Value(const record::Result& result, const std::string& arm, const std::string& name);
 
 // Whether it enters the statistics; files from before the field `counted` say so by their reasons.
 bool Counts(const record::Leg& leg);

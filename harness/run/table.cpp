@@ -17,6 +17,7 @@
 #include "harness/judge/campaign.h"
 #include "harness/judge/stats.h"
 #include "harness/record/computed_on.h"
+#include "harness/record/find_metric.h"
 
 namespace warmleg::run {
 
@@ -67,13 +68,6 @@ std::string Number(double value) {
   return fmt::format("{:.{}f}", value, std::clamp(3 - digits, 0, 4));
 }
 
-std::optional<double> Value(const Result& result, const std::string& arm, const std::string& name) {
-  const auto metrics = result.summary.find(arm);
-  if (metrics == result.summary.end()) return std::nullopt;
-  const auto metric = metrics->second.find(name);
-  return metric == metrics->second.end() ? std::nullopt : metric->second.value;
-}
-
 std::string Cell(std::optional<double> value) { return value ? Number(*value) : "-"; }
 
 std::string DraftingArm(const Result& result) {
@@ -119,8 +113,9 @@ std::string Headline(const Result& result, size_t width) {
 
 std::string RateLine(const char* phase, const Result& result, const std::string& arm,
                      const std::string& metric, const std::optional<record::Speedup>& speedup, size_t width) {
-  std::string line = fmt::format("{:<9}tok/s {:>10} {:>10}", phase, Cell(Value(result, "plain", metric)),
-                                 Cell(Value(result, arm, metric)));
+  std::string line =
+      fmt::format("{:<9}tok/s {:>10} {:>10}", phase, Cell(record::MetricValue(result, "plain", metric)),
+                  Cell(record::MetricValue(result, arm, metric)));
   if (!speedup || !speedup->value) return line + "       -\n";
   line += fmt::format(" {:>6.2f}x", *speedup->value);
   line += speedup->ci95 ? fmt::format("  {:.2f} .. {:.2f}", (*speedup->ci95)[0], (*speedup->ci95)[1])
@@ -156,13 +151,13 @@ std::string Rates(const Result& result, const std::string& arm, size_t width) {
 
 std::string Acceptance(const Result& result, const std::string& arm, size_t width) {
   Segments segments;
-  if (const auto committed = Value(result, arm, "committed_per_round")) {
+  if (const auto committed = record::MetricValue(result, arm, "committed_per_round")) {
     segments.push_back(fmt::format("committed/round {:.2f}", *committed));
   }
   if (result.speedup && result.speedup->break_even_committed_per_round) {
     segments.push_back(fmt::format("break-even {:.2f}", *result.speedup->break_even_committed_per_round));
   }
-  const auto share = Value(result, "plain", "read_roof_share");
+  const auto share = record::MetricValue(result, "plain", "read_roof_share");
   if (share && result.roof.read_gb_s) {
     segments.push_back(
         fmt::format("plain at {:.2f} of the read roof ({} GB/s)", *share, Number(*result.roof.read_gb_s)));
@@ -173,15 +168,15 @@ std::string Acceptance(const Result& result, const std::string& arm, size_t widt
 }
 
 std::string RoundParts(const Result& result, const std::string& arm, size_t width) {
-  const auto round = Value(result, arm, "round_s");
-  const auto step = Value(result, "plain", "round_s");
+  const auto round = record::MetricValue(result, arm, "round_s");
+  const auto step = record::MetricValue(result, "plain", "round_s");
   if (!round) return "";
   const auto ms = [](double seconds) { return Number(seconds * 1e3); };
   std::string text = fmt::format("round {} ms =", ms(*round));
   std::string sum = text;
   Segments parts;
   for (const char* name : {"draft", "select", "verify", "commit", "host", "unaccounted"}) {
-    const auto part = Value(result, arm, fmt::format("{}_s_per_round", name));
+    const auto part = record::MetricValue(result, arm, fmt::format("{}_s_per_round", name));
     if (!part) continue;
     std::string entry = fmt::format("{} {}", name, ms(*part));
     if (std::string_view(name) == "verify" && step)
