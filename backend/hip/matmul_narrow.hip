@@ -1,13 +1,14 @@
 // MatMul of up to kMaxRows rows on matrix instructions (NVIDIA): one sweep over bf16 weights.
 // Decomposition: a block a multiprocessor owns an equal share of the outputs, in units of up to kTiles tiles
-// of 16. Its waves take turns over pieces of 64 k: a wave splits a piece of x into three bf16 parts, which
+// of 16. Its waves take turns over spans of k: a wave splits a piece of x into three bf16 parts, which
 // carry all of float32, and the piece of each tile of the unit goes past them. Weights come through a ring in
 // shared memory in which each lane reads what it copied itself, so that no barrier is met before the waves'
 // sums are added at the end of a unit. The ring is filled before earlier work has ended: weights are
 // constant. A row's sums, over a wave's pieces and then over the waves, depend on k alone, as do those of its
 // squares, by which a norm scales the sums at the end. 9..16 rows differ from 1..8 in the columns of the
-// tile. Two blocks on one multiprocessor would leave another idle: registers allow one, and the ring is small
-// so that x stays in the cache beside it. Bytes: w once, x once a unit from the cache. Bound: memory.
+// tile, and take a span in two pieces, for which registers suffice; sums are rounded alike. Two blocks on one
+// multiprocessor would leave another idle: registers allow one, and the ring is small so that x stays in the
+// cache beside it. Bytes: w once, x once a unit from the cache. Bound: memory.
 #include "backend/hip/matmul.h"
 #include "backend/hip/tile.h"
 
@@ -20,15 +21,22 @@ namespace {
 constexpr int kWaveSize = 32;
 constexpr int kWaves = 8;
 constexpr int kBlock = kWaves * kWaveSize;
-constexpr int kPiece = 64;
-constexpr int kChunks = kPiece / kTileK;
-constexpr int kDepth = 5;   // tiles of a wave on the way
+constexpr int kSpan = 128;
+constexpr int kSummed = 2;  // chunks of kTileK added up before they join the sum
 constexpr int kJoined = 2;  // tiles whose sums are added at a time
 constexpr int kSplits = 3;
-constexpr int kSlot = kChunks * 2 * kWaveSize;  // octets of a tile's piece
 
 template <int kHalves>
-inline constexpr int kTiles = kHalves == 1 ? 5 : 4;
+inline constexpr int kPiece = kSpan / kHalves;
+template <int kHalves>
+inline constexpr int kChunks = kPiece<kHalves> / kTileK;
+template <int kHalves>
+inline constexpr int kSlot = kChunks<kHalves> * 2 * kWaveSize;  // octets of a tile's piece
+template <int kHalves>
+inline constexpr int kDepth = kHalves == 1 ? 3 : 5;  // tiles of a wave on the way
+// As many as registers hold: each unit reads all of x.
+template <int kHalves>
+inline constexpr int kTiles = kHalves == 1 ? 9 : 4;
 template <int kHalves>
 inline constexpr int kSums = kTileRows * 8 * kHalves;  // of a tile
 
@@ -68,12 +76,20 @@ __device__ inline void CopyOctet(Octet* to, const bf16* from, bool valid) {
                : "memory");
 }
 
+// Where a wave's piece begins that follows the one at k0.
+template <int kHalves>
+__device__ inline int Following(int k0) {
+  k0 += kPiece<kHalves>;
+  return k0 / kPiece<kHalves> % kHalves == 0 ? k0 + (kWaves - 1) * kSpan : k0;
+}
+
+template <int kHalves>
 struct WeightTile {
-  Octet low[kChunks], high[kChunks];
+  Octet low[kChunks<kHalves>], high[kChunks<kHalves>];
 };
 
 // A wave's weights, in the order in which they are used: unit, piece, tile.
-template <End kEnd>
+template <End kEnd, int kHalves>
 class Weights {
  public:
   __device__ Weights(const bf16* w, const MatMulShape& s, const Share<kEnd>& share, Octet* ring)
@@ -81,18 +97,18 @@ class Weights {
         k_(s.k),
         further_(int64_t{s.k} * (kEnd == End::silu_mul ? s.n : 8)),
         share_(share),
-        ring_(ring + (Thread() / kWaveSize * kDepth * kSlot + Lane())) {
+        ring_(ring + (Thread() / kWaveSize * kRing + Lane())) {
     Enter(0);
-    for (int d = 0; d < kDepth; ++d) Fetch(d);
+    for (int d = 0; d < kDepth<kHalves>; ++d) Fetch(d);
   }
   // The tile in slot `d`: outputs lane / 4 and 8 further, or their ups. The slot is filled anew.
-  __device__ WeightTile Take(int d) const {
-    asm volatile("cp.async.wait_group %0;" ::"n"(kDepth - 1) : "memory");
-    WeightTile tile;
+  __device__ WeightTile<kHalves> Take(int d) const {
+    asm volatile("cp.async.wait_group %0;" ::"n"(kDepth<kHalves> - 1) : "memory");
+    WeightTile<kHalves> tile;
     WARMLEG_UNROLL
-    for (int c = 0; c < kChunks; ++c) {
-      tile.low[c] = ring_[d * kSlot + c * 2 * kWaveSize];
-      tile.high[c] = ring_[d * kSlot + (c * 2 + 1) * kWaveSize];
+    for (int c = 0; c < kChunks<kHalves>; ++c) {
+      tile.low[c] = ring_[d * kSlot<kHalves> + c * 2 * kWaveSize];
+      tile.high[c] = ring_[d * kSlot<kHalves> + (c * 2 + 1) * kWaveSize];
     }
     return tile;
   }
@@ -102,9 +118,9 @@ class Weights {
       const bool high =
           kEnd == End::silu_mul ? low : Lane() / 4 + 8 < unit_.height && output_ + 8 < unit_.count;
       WARMLEG_UNROLL
-      for (int c = 0; c < kChunks; ++c) {
+      for (int c = 0; c < kChunks<kHalves>; ++c) {
         const bool valid = k0_ + c * kTileK < k_;
-        Octet* to = ring_ + (d * kSlot + c * 2 * kWaveSize);
+        Octet* to = ring_ + (d * kSlot<kHalves> + c * 2 * kWaveSize);
         if (low) CopyOctet(to, at_ + c * kTileK, valid);
         if (high) CopyOctet(to + kWaveSize, at_ + further_ + c * kTileK, valid);
       }
@@ -116,8 +132,10 @@ class Weights {
   }
 
  private:
+  static constexpr int kRing = kDepth<kHalves> * kSlot<kHalves>;
+
   __device__ static int Lane() { return LaneId<kWaveSize>(); }
-  __device__ static int FirstK() { return Thread() / kWaveSize * kPiece + Lane() % 4 * 8; }
+  __device__ static int FirstK() { return Thread() / kWaveSize * kSpan + Lane() % 4 * 8; }
 
   __device__ void Enter(int unit) {
     next_ = unit;
@@ -135,8 +153,9 @@ class Weights {
     output_ += unit_.height;
     at_ += static_cast<int64_t>(unit_.height) * k_;
     if (output_ - Lane() / 4 < unit_.count) return;
-    if (k0_ - FirstK() + kWaves * kPiece < k_) {
-      Aim(k0_ + kWaves * kPiece);
+    const int following = Following<kHalves>(k0_);
+    if (following - FirstK() < k_) {
+      Aim(following);
     } else {
       Enter(next_ + 1);
     }
@@ -185,8 +204,8 @@ struct Norm {
 template <int kHalves, bool kNorm>
 struct Activations {
   const float* row[kHalves];
-  Vec<float, 4> at[kChunks][kHalves][2];
-  Octet gain[kNorm ? kChunks : 1];
+  Vec<float, 4> at[kChunks<kHalves>][kHalves][2];
+  Octet gain[kNorm ? kChunks<kHalves> : 1];
 
   __device__ Activations(const float* x, const MatMulShape& s) {
     WARMLEG_UNROLL
@@ -197,7 +216,7 @@ struct Activations {
   }
   __device__ void Load(const MatMulShape& s, const Norm& norm, int k0) {
     WARMLEG_UNROLL
-    for (int c = 0; c < kChunks; ++c) {
+    for (int c = 0; c < kChunks<kHalves>; ++c) {
       const int k = k0 + c * kTileK + LaneId<kWaveSize>() % 4 * 8;
       if constexpr (kNorm) gain[c] = Octet::Load(norm.weight + (k < s.k ? k : 0));
       WARMLEG_UNROLL
@@ -217,7 +236,7 @@ struct Activations {
   // Adds the squares of the piece at k0 to each row's, then multiplies by the norm's weight.
   __device__ void Normalise(const MatMulShape& s, const Norm& norm, int k0, float (&squares)[kHalves]) {
     WARMLEG_UNROLL
-    for (int c = 0; c < kChunks; ++c) {
+    for (int c = 0; c < kChunks<kHalves>; ++c) {
       const bool inside = k0 + c * kTileK + LaneId<kWaveSize>() % 4 * 8 < s.k;
       const uint32_t pairs[4] = {gain[c].at.x, gain[c].at.y, gain[c].at.z, gain[c].at.w};
       WARMLEG_UNROLL
@@ -236,18 +255,21 @@ struct Activations {
 
 // sum += the tile times a piece of x.
 template <int kHalves>
-__device__ void AddPiece(const WeightTile& w, const Octet (&x)[kChunks][kHalves][kSplits],
+__device__ void AddPiece(const WeightTile<kHalves>& w, const Octet (&x)[kChunks<kHalves>][kHalves][kSplits],
                          float (&sum)[kHalves][4]) {
   WARMLEG_UNROLL
-  for (int h = 0; h < kHalves; ++h) {
-    float acc[kSplits][4] = {};
+  for (int first = 0; first < kChunks<kHalves>; first += kSummed) {
     WARMLEG_UNROLL
-    for (int c = 0; c < kChunks; ++c) {
+    for (int h = 0; h < kHalves; ++h) {
+      float acc[kSplits][4] = {};
       WARMLEG_UNROLL
-      for (int p = 0; p < kSplits; ++p) AddHalf(acc[p], w.low[c], w.high[c], x[c][h][p]);
+      for (int c = first; c < first + kSummed; ++c) {
+        WARMLEG_UNROLL
+        for (int p = 0; p < kSplits; ++p) AddHalf(acc[p], w.low[c], w.high[c], x[c][h][p]);
+      }
+      WARMLEG_UNROLL
+      for (int i = 0; i < 4; ++i) sum[h][i] += acc[0][i] + (acc[1][i] + acc[2][i]);
     }
-    WARMLEG_UNROLL
-    for (int i = 0; i < 4; ++i) sum[h][i] += acc[0][i] + (acc[1][i] + acc[2][i]);
   }
 }
 
@@ -313,10 +335,10 @@ __global__ void __launch_bounds__(kBlock, 1)
     NarrowKernel(const float* x, const bf16* w, const B* bias, float* out, MatMulShape s, Norm norm) {
   WARMLEG_DYNAMIC_SHARED(Octet, ring);
   WARMLEG_SHARED(Squares<kHalves>, squares_of, [1]);
-  auto* joined = reinterpret_cast<float*>(ring + kWaves * kDepth * kSlot);
+  auto* joined = reinterpret_cast<float*>(ring + kWaves * kDepth<kHalves> * kSlot<kHalves>);
   const Share<kEnd> share(s.n, kTiles<kHalves>);
-  const int first_k = Thread() / kWaveSize * kPiece;
-  Weights<kEnd> weights(w, s, share, ring);
+  const int first_k = Thread() / kWaveSize * kSpan;
+  Weights<kEnd, kHalves> weights(w, s, share, ring);
   AwaitPrevious();
   Activations<kHalves, kNorm> next(x, s);
   next.Load(s, norm, first_k);
@@ -325,22 +347,22 @@ __global__ void __launch_bounds__(kBlock, 1)
     const Unit unit = share.At(u);
     float sum[kTiles<kHalves>][kHalves][4] = {};
     float squares[kHalves] = {};
-    for (int k0 = first_k; k0 - first_k < s.k; k0 += kWaves * kPiece) {
+    for (int k0 = first_k; k0 - first_k < s.k;) {
       if constexpr (kNorm) next.Normalise(s, norm, k0, squares);
-      Octet part[kChunks][kHalves][kSplits];
+      Octet part[kChunks<kHalves>][kHalves][kSplits];
       WARMLEG_UNROLL
-      for (int c = 0; c < kChunks; ++c) {
+      for (int c = 0; c < kChunks<kHalves>; ++c) {
         WARMLEG_UNROLL
         for (int h = 0; h < kHalves; ++h) SplitOctet(next.at[c][h], part[c][h]);
       }
-      const int following = k0 + kWaves * kPiece;
-      next.Load(s, norm, following - first_k < s.k ? following : first_k);
+      k0 = Following<kHalves>(k0);
+      next.Load(s, norm, k0 - first_k < s.k ? k0 : first_k);
       WARMLEG_UNROLL
       for (int m = 0; m < kTiles<kHalves>; ++m) {
         if (m >= unit.tiles) break;
         AddPiece(weights.Take(slot), part, sum[m]);
         weights.Fetch(slot);
-        slot = slot + 1 < kDepth ? slot + 1 : 0;
+        slot = slot + 1 < kDepth<kHalves> ? slot + 1 : 0;
       }
     }
     if constexpr (kNorm) {
@@ -360,8 +382,8 @@ template <End kEnd, int kHalves, bool kNorm>
 void Run(Queue& queue, const MatMulArgs& args, const MatMulShape& shape) {
   const Norm norm = {args.norm.as<const bf16>(), args.eps, args.one_plus ? 1.0F : 0.0F};
   const int blocks = shape.n < ComputeUnits(queue) ? shape.n : ComputeUnits(queue);
-  constexpr size_t kShared =
-      sizeof(Octet) * kWaves * kDepth * kSlot + sizeof(float) * kJoined * kWaves * kSums<kHalves>;
+  constexpr size_t kShared = sizeof(Octet) * kWaves * kDepth<kHalves> * kSlot<kHalves> +
+                             sizeof(float) * kJoined * kWaves * kSums<kHalves>;
   WithWeight(args.bias, [&](auto* bias) {
     launch_early(NarrowKernel<kEnd, kHalves, kNorm, Pointee<decltype(bias)>>, blocks, kBlock, kShared, queue,
                  args.x.as<const float>(), args.w.as<const bf16>(), bias, args.out.as<float>(), shape, norm);
