@@ -31,7 +31,9 @@ class Nvml {
   // One board a card, ordered by PCI address; the position is the index below.
   const std::vector<SysfsBoard>& boards() const;
   // Never throws and never gives a made-up number. SCLK is the clock of the multiprocessors, perf_level the
-  // performance state ("P0"), which the driver changes by itself.
+  // performance state ("P0"), which the driver changes by itself. Clocks, power, state and throttle reasons
+  // are of this moment; utilisation is asked for every 150 ms, power cap and temperature once a second, the
+  // top clock until there is one. `monotonic_ns` never falls.
   BoardSample Read(size_t board, int64_t monotonic_ns) const;
   BoardFingerprint Describe(size_t board, const std::set<int>& own) const;
   // Processes that compute on the card. Null with `reason` where they may not be seen, or where the driver

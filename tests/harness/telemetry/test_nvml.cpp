@@ -100,6 +100,26 @@ TEST_F(NvmlTest, ReadsEveryFieldWithItsSource) {
   ExpectNull(sample.junction_c, Missing::unsupported);
 }
 
+TEST_F(NvmlTest, WhatIsDearOrSlowIsAskedForNowAndThen) {
+  constexpr int64_t kMs = 1'000'000;
+  const auto nvml = Open();
+  Say({"0.sm_max.status 999", "0.busy 10"});
+  ExpectNull(nvml->Read(0, 0).clocks.top_sclk_mhz, Missing::error);
+  Say({"0.sm 600", "0.cap 650000", "0.temp 60", "0.busy 20"});
+  const record::ClockSample soon = nvml->Read(0, 100 * kMs).clocks;
+  EXPECT_EQ(soon.sclk_mhz.value, 600);
+  EXPECT_EQ(soon.power_cap_w.value, 700);
+  EXPECT_EQ(soon.temp_c.value, 41);
+  EXPECT_EQ(soon.busy_percent.value, 10);
+  EXPECT_EQ(nvml->Read(0, 200 * kMs).clocks.busy_percent.value, 20);
+  const record::ClockSample later = nvml->Read(0, 1000 * kMs).clocks;
+  EXPECT_EQ(later.power_cap_w.value, 650);
+  EXPECT_EQ(later.temp_c.value, 60);
+  EXPECT_EQ(later.top_sclk_mhz.value, 1980);
+  Say({"0.sm_max 2100"});
+  EXPECT_EQ(nvml->Read(0, 3000 * kMs).clocks.top_sclk_mhz.value, 1980);
+}
+
 TEST_F(NvmlTest, WhatFailsIsNullWithItsReason) {
   const auto nvml = Open();
   Say({"0.sm.status 3", "0.mem.status 4", "0.power.status 15", "0.cap.status 999", "0.temp.status 13",
