@@ -45,6 +45,14 @@ function(warmleg_program name)
   add_dependencies(programs ${name})
 endfunction()
 
+# warmleg_time_limit(TEST s): when ctest gives up. A sanitizer costs several times the time.
+function(warmleg_time_limit test seconds)
+  if(WARMLEG_SANITIZE)
+    math(EXPR seconds "${seconds} * 8")
+  endif()
+  set_tests_properties(${test} PROPERTIES TIMEOUT ${seconds})
+endfunction()
+
 add_custom_target(device_tests)  # programs without a ctest entry: they want the device at hand
 
 # warmleg_test(NAME SOURCES ... DEPS ... [TIMEOUT s] [NO_CTEST]): one GoogleTest program, one ctest entry of the same name, run in
@@ -69,7 +77,7 @@ function(warmleg_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT})
+  warmleg_time_limit(${name} ${ARG_TIMEOUT})
 endfunction()
 
 add_custom_target(fuzzers)  # what scripts/fuzz needs
