@@ -124,18 +124,20 @@ std::vector<int32_t> Ascending(int32_t first, int64_t n) {
   return values;
 }
 
-void AddMatMul(Backend& backend, DType dtype, int64_t n, int64_t k,
-               std::initializer_list<int64_t> row_counts) {
+void AddMatMul(Backend& backend, DType dtype, int64_t n, int64_t k, std::initializer_list<int64_t> row_counts,
+               Precision precision = Precision::exact) {
   for (const int64_t rows : row_counts) {
     const int64_t mb = n * k * SizeOf(dtype) >> 20;
-    const std::string shape = fmt::format("{}/{}x{}/{}MiB/rows:{}", Name(dtype), n, k, mb, rows);
+    const std::string shape = fmt::format("{}/{}x{}/{}MiB/rows:{}{}", Name(dtype), n, k, mb, rows,
+                                          precision == Precision::bf16 ? "/rounded" : "");
     Add<MatMulArgs>(
         backend, shape,
         [=](Data& d) {
           return MatMulArgs{.x = d.Random(kF32, {rows, k}),
                             .w = d.Random(dtype, {n, k}),
                             .bias = {},
-                            .out = d.Zeros(kF32, {rows, n})};
+                            .out = d.Zeros(kF32, {rows, n}),
+                            .precision = precision};
         },
         static_cast<double>(rows * n * k));
   }
@@ -344,6 +346,10 @@ void RegisterCases(Backend& backend) {
     AddMatMul(backend, kBf16, n, k, {1, 4, 8, 16});
   }
   AddMatMul(backend, kBf16, 16384, 8192, {1, 8, 64});
+  for (const Precision precision : {Precision::bf16, Precision::exact}) {  // a chunk of a prefill
+    AddMatMul(backend, kBf16, 34816, 5120, {512}, precision);
+    AddMatMul(backend, kBf16, 5120, 17408, {512}, precision);
+  }
   AddMatMul(backend, kF32, 8192, 8192, {1});
   AddMatMul(backend, kBf16, 1280, 5120, {8});    // the draft's kernel_projection
   AddMatMul(backend, kBf16, 2048, 192, {1, 8});  // the head of scenarios/checkpoints/tiny-code

@@ -19,8 +19,9 @@ MatMulShape ShapeOf(const MatMulArgs& args);
 bool TilesFit(const MatMulArgs& args);
 // More than kMaxRows rows, on the tile interface.
 void MatMulWide(Queue& queue, const MatMulArgs& args);
-// Up to kMaxRows rows on matrix instructions. False: this vendor has no such form of this call.
+// On matrix instructions, up to kMaxRows rows and more. False: this vendor has no such form of this call.
 bool MatMulNarrow(Queue& queue, const MatMulArgs& args);
+bool MatMulStaged(Queue& queue, const MatMulArgs& args);
 
 #if defined(WARMLEG_KERNELS)
 

@@ -181,7 +181,10 @@ void MatMul(Queue& queue, const MatMulArgs& args) {
     MatMul(queue, product);
     return SiluMul(queue, {product.out, args.out});
   }
-  if (TilesFit(args) && args.x.dim(0) > kMaxRows) return MatMulWide(queue, args);
+  if (TilesFit(args) && args.x.dim(0) > kMaxRows) {
+    if (!MatMulStaged(queue, args)) MatMulWide(queue, args);
+    return;
+  }
   WithWeight(args.w, [&](auto* w) {
     WithWeight(args.bias, [&](auto* bias) {
       if (args.w.dim(1) % kLaneValues == 0 &&

@@ -68,14 +68,6 @@ struct Share {
   }
 };
 
-// 16 bytes to shared memory, or zeros where `valid` is false.
-__device__ inline void CopyOctet(Octet* to, const bf16* from, bool valid) {
-  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(
-                   static_cast<uint32_t>(__cvta_generic_to_shared(to))),
-               "l"(from), "r"(valid ? 16 : 0)
-               : "memory");
-}
-
 // Where a wave's piece begins that follows the one at k0.
 template <int kHalves>
 __device__ inline int Following(int k0) {
@@ -103,7 +95,7 @@ class Weights {
   }
   // The tile in slot `d`: outputs lane / 4 and 8 further, or their ups. The slot is filled anew.
   __device__ WeightTile<kHalves> Take(int d) const {
-    asm volatile("cp.async.wait_group %0;" ::"n"(kDepth<kHalves> - 1) : "memory");
+    WaitForCopies<kDepth<kHalves> - 1>();
     WeightTile<kHalves> tile;
     WARMLEG_UNROLL
     for (int c = 0; c < kChunks<kHalves>; ++c) {
@@ -128,7 +120,7 @@ class Weights {
       // The next kernel's blocks come when the memory is about to fall idle, not to take turns with this one.
       if (next_ == share_.units) LetNextStart();
     }
-    asm volatile("cp.async.commit_group;" ::: "memory");
+    CommitCopies();
   }
 
  private:

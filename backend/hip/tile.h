@@ -44,6 +44,20 @@ struct Octet {
   __device__ static Octet Load(const bf16* p) { return {*reinterpret_cast<const uint4*>(p)}; }
 };
 
+// Asynchronous copies of 16 bytes to shared memory, or of zeros where `valid` is false (PTX ISA, cp.async). A
+// thread's copies form groups; WaitForCopies returns when all but its newest kNewest groups are there.
+__device__ inline void CopyOctet(void* to, const bf16* from, bool valid) {
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(
+                   static_cast<uint32_t>(__cvta_generic_to_shared(to))),
+               "l"(from), "r"(valid ? 16 : 0)
+               : "memory");
+}
+__device__ inline void CommitCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int kNewest>
+__device__ void WaitForCopies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kNewest) : "memory");
+}
+
 // acc[0..3] += 16 outputs x 8 rows. w0: output lane / 4, w1: the output 8 further, x: row lane / 4; each the
 // octet lane % 4 of the row's 32 values.
 __device__ inline void AddHalf(float* acc, const Octet& w0, const Octet& w1, const Octet& x) {
