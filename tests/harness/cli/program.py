@@ -18,6 +18,9 @@ SMALL = ["--set", "device=cpu", "--set", "plan.processes=1", "--set", "plan.pair
          "--set", "generation.max_new_tokens=12"]
 
 
+SLOWER = 8 if "ASAN_OPTIONS" in os.environ or "TSAN_OPTIONS" in os.environ else 1  # as warmleg_time_limit
+
+
 class ProgramTest(unittest.TestCase):
     under = []  # words before the program: what it is started by
 
@@ -36,7 +39,7 @@ class ProgramTest(unittest.TestCase):
     def command(self, *args):
         return [*self.under, WARMLEG, *args]
 
-    def warmleg(self, *args, timeout=240, **env):
+    def warmleg(self, *args, timeout=240 * SLOWER, **env):
         return subprocess.run(self.command(*args), cwd=ROOT, env=self.environment(**env), text=True,
                               capture_output=True, timeout=timeout)
 

@@ -125,7 +125,8 @@ class Run(ProgramTest):
         warm = [leg for leg in self.load()["legs"] if leg["state"] == "warm"]
         self.assertEqual(len({leg["repeats"] for leg in warm}), 1)
         for leg in warm:
-            self.assertTrue(leg["repeats"] > 1 or leg["times"]["e2e_s"] > 0.3, leg["times"])  # a sanitizer makes one enough
+            # A sanitizer makes one enough; its legs are a third shorter than the warm-up that said so at most.
+            self.assertTrue(leg["repeats"] > 1 or leg["times"]["e2e_s"] > 0.2, leg["times"])
             self.assertEqual(leg["counters"]["output_tokens"], 12 * leg["repeats"])
 
     def test_block_size_1_is_plain_decoding(self):
