@@ -1,10 +1,11 @@
 // MatMul of more than kMaxRows rows on matrix instructions (NVIDIA).
 // x becomes bf16 first, in scratch. precision bf16: rounded once; exact: as three bf16 parts, whose products
 // are exact in float32, and sums taken out of the matrix unit every 128 k.
-// Decomposition: a block owns kOutputs outputs x 128 rows, a wave a part of them, 64 rows high, in tiles of
-// 16 x 16; k in steps of 32 through a ring of stages in shared memory, which asynchronous copies fill three
-// steps ahead. A sum is in the order of k whatever kOutputs is, and that of matmul_wide.hip.
-// Bytes: w once for 128 rows, x once for kOutputs outputs, mostly from the cache. Bound: the matrix unit.
+// Decomposition: a block owns 128 outputs x 128 rows, a wave 32 x 64 of them in tiles of 16 x 16; k in steps
+// of 32 through a ring of stages in shared memory, which asynchronous copies fill three steps ahead. A sum is
+// in the order of k, as in matmul_wide.hip. Bytes: w once for 128 rows, x once for 128 outputs, mostly from
+// the cache. Bound: the matrix unit; shared memory comes next. Blocks of 256 outputs were slower (one block a
+// multiprocessor), so was a barrier for every second step.
 #include "backend/hip/matmul.h"
 #include "backend/hip/tile.h"
 #include "backend/vt/scratch.h"
@@ -17,11 +18,14 @@ namespace {
 
 constexpr int kWaveSize = 32;
 constexpr int kBlock = 256;
+constexpr int kOutputs = 128;
 constexpr int kRows = 128;
-constexpr int kRowTiles = 4;  // of one wave
+constexpr int kRowTiles = 4;                   // of one wave
+constexpr int kLines = kBlock / (kTileK / 8);  // operand rows that one copy of every thread covers
 constexpr int kStages = 4;
 constexpr int kFlush = 4;  // steps
 constexpr int kWaveRows = kRowTiles * kTileRows;
+constexpr int kOutputTiles = kOutputs * kRows / (kBlock / kWaveSize) / kWaveRows / kTileRows;
 
 template <int kSplits>
 __global__ void __launch_bounds__(kBlock) SplitKernel(const float* x, bf16* parts, MatMulShape s) {
@@ -47,15 +51,19 @@ __global__ void __launch_bounds__(kBlock) SplitKernel(const float* x, bf16* part
 
 // Brings the operands of step after step to shared memory, 16 bytes at a time: kOutputs rows of w, then kRows
 // of each part of x; zeros where there are none.
-template <int kSplits, int kOutputs>
+template <int kSplits>
 class Ring {
  public:
-  static constexpr int kOctets = (kOutputs + kSplits * kRows) * (kTileK / 8);  // of one step
-  static constexpr int kStage = kOctets * 8;                                   // values
-  static_assert(kOctets % kBlock == 0);
+  static constexpr int kStage = (kOutputs + kSplits * kRows) * kTileK;  // values of a step
+  static_assert(kOutputs % kLines == 0 && kRows % kLines == 0);
 
   __device__ Ring(const bf16* parts, const bf16* w, const MatMulShape& s, int n0, int r0, bf16* stages)
-      : parts_(parts), w_(w), s_(s), n0_(n0), r0_(r0), stages_(stages) {
+      : n_(n0 + Line()),
+        r_(r0 + Line()),
+        w_(w + static_cast<int64_t>(n_) * s.k + Column()),
+        parts_(parts + static_cast<int64_t>(r_) * s.k + Column()),
+        s_(s),
+        stages_(stages) {
     for (int step = 0; step < kStages - 1; ++step) Fetch(step);
   }
   // The operands of a step, asked for in order; those of the step before are given up.
@@ -67,33 +75,36 @@ class Ring {
   }
 
  private:
+  __device__ static int Line() { return Thread() / (kTileK / 8); }
+  __device__ static int Column() { return Thread() % (kTileK / 8) * 8; }
+
   __device__ void Fetch(int step) {
-    bf16* stage = stages_ + step % kStages * kStage;
+    const int k0 = step * kTileK;
+    const bool inside = k0 + Column() < s_.k;
+    bf16* to = stages_ + step % kStages * kStage + Thread() * 8;
     WARMLEG_UNROLL
-    for (int u = 0; u < kOctets / kBlock; ++u) {
-      const int i = u * kBlock + Thread();
-      const int k = step * kTileK + i % 4 * 8;
-      const int line = i / 4;
-      if (line < kOutputs) {
-        CopyOctet(stage + i * 8, w_ + static_cast<int64_t>(n0_ + line) * s_.k + k,
-                  n0_ + line < s_.n && k < s_.k);
-      } else {
-        const int r = r0_ + (line - kOutputs) % kRows;
-        const int64_t row = static_cast<int64_t>((line - kOutputs) / kRows) * s_.rows + r;
-        CopyOctet(stage + i * 8, parts_ + row * s_.k + k, r < s_.rows && k < s_.k);
+    for (int n = 0; n < kOutputs; n += kLines) {
+      CopyOctet(to + n * kTileK, w_ + k0 + int64_t{n} * s_.k, inside && n_ + n < s_.n);
+    }
+    WARMLEG_UNROLL
+    for (int p = 0; p < kSplits; ++p) {
+      WARMLEG_UNROLL
+      for (int r = 0; r < kRows; r += kLines) {
+        CopyOctet(to + (kOutputs + p * kRows + r) * kTileK, parts_ + k0 + (int64_t{p} * s_.rows + r) * s_.k,
+                  inside && r_ + r < s_.rows);
       }
     }
     CommitCopies();
   }
 
-  const bf16* parts_;
+  int n_, r_;  // the thread's first rows
   const bf16* w_;
+  const bf16* parts_;
   const MatMulShape& s_;
-  int n0_, r0_;
   bf16* stages_;
 };
 
-template <int kOutputTiles, int kValues>
+template <int kValues>
 __device__ void Flush(float (&acc)[kOutputTiles][kRowTiles][kValues],
                       float (&sum)[kOutputTiles][kRowTiles][kValues]) {
   WARMLEG_UNROLL
@@ -109,13 +120,12 @@ __device__ void Flush(float (&acc)[kOutputTiles][kRowTiles][kValues],
   }
 }
 
-template <int kSplits, int kOutputs, class B>
-__global__ void __launch_bounds__(kBlock, 1)
+template <int kSplits, class B>
+__global__ void __launch_bounds__(kBlock, kSplits == 1 ? 2 : 1)
     StagedKernel(const bf16* parts, const bf16* w, const B* bias, float* out, MatMulShape s) {
   StartInOrder();
   WARMLEG_DYNAMIC_SHARED(bf16, stages);
   using T = Tile<kWaveSize>;
-  constexpr int kOutputTiles = kOutputs * kRows / (kBlock / kWaveSize) / kWaveRows / kTileRows;
   const int wave = Thread() / kWaveSize;
   const int r_wave = wave % (kRows / kWaveRows) * kWaveRows;
   const int n_wave = wave / (kRows / kWaveRows) * kOutputTiles * kTileRows;
@@ -123,13 +133,12 @@ __global__ void __launch_bounds__(kBlock, 1)
   const int r0 = BlockX() * kRows;
   float sum[kOutputTiles][kRowTiles][T::kValues] = {};
   float acc[kOutputTiles][kRowTiles][T::kValues] = {};
-  Ring<kSplits, kOutputs> ring(parts, w, s, n0, r0, stages);
+  Ring<kSplits> ring(parts, w, s, n0, r0, stages);
   const int steps = DivUp(s.k, kTileK);
   for (int step = 0; step < steps; ++step) {
     const bf16* now = ring.Take(step);
     WARMLEG_UNROLL
     for (int r = 0; r < kRowTiles; ++r) {
-      if (r0 + r_wave + r * kTileRows >= s.rows) break;
       WARMLEG_UNROLL
       for (int p = 0; p < kSplits; ++p) {
         const typename T::Part x(now + (kOutputs + p * kRows + r_wave + r * kTileRows) * kTileK, kTileK);
@@ -160,44 +169,25 @@ __global__ void __launch_bounds__(kBlock, 1)
   }
 }
 
-template <int kSplits, int kOutputs>
-void Run(Queue& queue, const MatMulArgs& args, const MatMulShape& shape, const bf16* parts) {
-  WithWeight(args.bias, [&](auto* bias) {
-    launch_early(StagedKernel<kSplits, kOutputs, Pointee<decltype(bias)>>,
-                 Blocks(DivUp(shape.rows, kRows), DivUp(shape.n, kOutputs)), kBlock,
-                 sizeof(bf16) * kStages * Ring<kSplits, kOutputs>::kStage, queue, parts,
-                 args.w.as<const bf16>(), bias, args.out.as<float>(), shape);
-  });
-}
-
 template <int kSplits>
-const bf16* Split(Queue& queue, const MatMulArgs& args, const MatMulShape& shape) {
+void Run(Queue& queue, const MatMulArgs& args, const MatMulShape& shape) {
   const int64_t count = int64_t{shape.rows} * shape.k;
   auto* parts = Scratch<bf16>(queue, "MatMul.parts", static_cast<size_t>(kSplits * count));
   launch_early(SplitKernel<kSplits>, Blocks((count / 4 + kBlock - 1) / kBlock), kBlock, 0, queue,
                args.x.as<const float>(), parts, shape);
-  return parts;
-}
-
-// Whether blocks of 256 outputs end before blocks of 128, of which a wave of blocks takes 4 / 7 of the time.
-bool LargeBlocks(Queue& queue, const MatMulShape& shape) {
-  const int units = ComputeUnits(queue);
-  const int row_blocks = DivUp(shape.rows, kRows);
-  return 7 * DivUp(row_blocks * DivUp(shape.n, 256), units) <=
-         4 * DivUp(row_blocks * DivUp(shape.n, 128), units);
+  WithWeight(args.bias, [&](auto* bias) {
+    launch_early(StagedKernel<kSplits, Pointee<decltype(bias)>>,
+                 Blocks(DivUp(shape.rows, kRows), DivUp(shape.n, kOutputs)), kBlock,
+                 sizeof(bf16) * kStages * Ring<kSplits>::kStage, queue, parts, args.w.as<const bf16>(), bias,
+                 args.out.as<float>(), shape);
+  });
 }
 
 }  // namespace
 
 bool MatMulStaged(Queue& queue, const MatMulArgs& args) {
   const MatMulShape shape = ShapeOf(args);
-  if (!shape.round_x) {
-    Run<3, 128>(queue, args, shape, Split<3>(queue, args, shape));
-  } else if (LargeBlocks(queue, shape)) {
-    Run<1, 256>(queue, args, shape, Split<1>(queue, args, shape));
-  } else {
-    Run<1, 128>(queue, args, shape, Split<1>(queue, args, shape));
-  }
+  shape.round_x ? Run<1>(queue, args, shape) : Run<3>(queue, args, shape);
   return true;
 }
 
