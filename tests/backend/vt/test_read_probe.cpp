@@ -8,6 +8,7 @@
 
 #include "backend/backends.h"
 #include "backend/vt/error.h"
+#include "backend/vt/tile_probe.h"
 
 namespace vt {
 namespace {
@@ -50,6 +51,32 @@ TEST(ReadProbe, AKernelThatSkipsAPieceIsFound) {
   EXPECT_THROW(probe.Sweep(), EnvironmentError);
   RegisterSumWords(backend.device().type, nullptr);
   EXPECT_THROW(ReadProbe(*queue, 0), RefusedError);
+}
+
+double none = 0;
+
+double ATurnTooFew(Queue& queue, int turns, float* sums) {
+  const std::vector<float> host(kTileSums, static_cast<float>(32 * turns) - static_cast<float>(none));
+  queue.backend().CopyIn(queue, sums, host.data(), host.size() * sizeof(float));
+  return turns;
+}
+
+TEST(TileProbe, TheLoopRunsAndItsSumsAreChecked) {
+  Backend& backend = TheBackend();
+  const auto queue = backend.CreateQueue();
+  if (HasTileLoop(backend.device())) {
+    const TileProbe::Run run = TileProbe(*queue).Measure(0);
+    EXPECT_GT(run.multiply_adds, 0);
+    EXPECT_GT(run.seconds, 0);
+  } else {
+    EXPECT_THROW(TileProbe{*queue}, RefusedError);
+  }
+  RegisterTileLoop(backend.device().type, ATurnTooFew);
+  none = 0;
+  EXPECT_EQ(TileProbe(*queue).Measure(0).multiply_adds, 1);
+  none = 32;
+  EXPECT_THROW(TileProbe(*queue).Measure(0), EnvironmentError);
+  RegisterTileLoop(backend.device().type, nullptr);
 }
 
 }  // namespace
