@@ -83,8 +83,8 @@ void Measure(benchmark::State& state, Data& data, std::vector<Args> sets, double
   // Other programs take cores and bandwidth from both alike when sweeps and calls take turns.
   const bool take_turns = sets[0].bytes() >= kLargeBytes;
   Calls<Args> calls(data.queue(), std::move(sets));
-  std::vector<double> roofs;
-  for (int i = 0; i < 3; ++i) roofs.push_back(Roof(backend));
+  std::vector<double> roofs(3);
+  std::generate(roofs.begin(), roofs.end(), [&] { return Roof(backend); });
   std::vector<double> rates;
   for (auto _ : state) {
     const double seconds = calls.Seconds();
@@ -167,7 +167,8 @@ void AddPointwise(Backend& backend, int64_t rows) {
                           .one_plus = true};
   });
   Add<SiluMulArgs>(backend, "17408/" + shape, [=](Data& d) {
-    return SiluMulArgs{.gate_up = d.Random(kF32, {rows, 2 * 17408}), .out = d.Zeros(kF32, {rows, 17408})};
+    return SiluMulArgs{.gate_up = d.Random(kF32, {rows, int64_t{2} * 17408}),
+                       .out = d.Zeros(kF32, {rows, 17408})};
   });
   Add<GatedRmsNormArgs>(backend, "48x128/" + shape, [=](Data& d) {
     return GatedRmsNormArgs{.x = d.Random(kF32, {rows, 48, 128}),
@@ -292,13 +293,13 @@ void MeasureSamplingChain(benchmark::State& state, Backend& backend) {
     backend.Synchronize(queue);
   };
   run();  // warm
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     run();
     times.push_back(backend.StampSeconds(queue, 0, 1));
     state.SetIterationTime(times.back());
   }
-  std::vector<double> roofs;
-  for (int i = 0; i < 5; ++i) roofs.push_back(Roof(backend));
+  std::vector<double> roofs(5);
+  std::generate(roofs.begin(), roofs.end(), [&] { return Roof(backend); });
   const double roof = Median(roofs);
   state.counters["roof_GB/s"] = roof;
   state.counters["share_of_27B_step"] = Median(times) / (kStepBytes / (roof * 1e9));
@@ -337,7 +338,7 @@ void MeasureTileLoop(benchmark::State& state, Backend& backend) {
   const std::unique_ptr<Queue> queue = backend.CreateQueue();
   TileProbe probe(*queue);
   std::vector<double> rates;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     const TileProbe::Run run = probe.Measure(5e-3);
     state.SetIterationTime(run.seconds);
     rates.push_back(2 * run.multiply_adds / run.seconds / 1e9);

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 
 #include "backend/vt/tensor.h"
@@ -55,9 +56,10 @@ enum class Op : uint8_t {
   WARMLEG_VT_OPS(WARMLEG_VT_OP_ENUM)
 #undef WARMLEG_VT_OP_ENUM
 };
-#define WARMLEG_VT_OP_ONE(name) +1
-inline constexpr int kOps = 0 WARMLEG_VT_OPS(WARMLEG_VT_OP_ONE);
-#undef WARMLEG_VT_OP_ONE
+#define WARMLEG_VT_OP_LISTED(name) Op::name,
+inline constexpr int kOps =
+    static_cast<int>(std::initializer_list<Op>{WARMLEG_VT_OPS(WARMLEG_VT_OP_LISTED)}.size());
+#undef WARMLEG_VT_OP_LISTED
 
 std::string_view Name(Op op);
 

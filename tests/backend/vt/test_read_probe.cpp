@@ -22,7 +22,7 @@ Backend& TheBackend() {
 TEST(ReadProbe, SweepsGiveAPositiveRateAndCheckTheirSum) {
   Backend& backend = TheBackend();
   const auto queue = backend.CreateQueue();
-  for (const uint64_t bytes : {uint64_t{0}, uint64_t{1} << 20, (uint64_t{3} << 20) + 16 * 7 + 5}) {
+  for (const uint64_t bytes : {uint64_t{0}, uint64_t{1} << 20, (uint64_t{3} << 20) + 117}) {
     ReadProbe probe(*queue, bytes);
     EXPECT_EQ(probe.bytes() % 16, 0U);
     EXPECT_GE(probe.bytes(), uint64_t{1} << 20);
