@@ -1,7 +1,7 @@
 // The forms of MatMul; matmul.hip chooses.
 #pragma once
 
-#include "backend/hip/common.h"
+#include "backend/hip/tile.h"
 
 namespace vt::hip::WARMLEG_VENDOR {
 
@@ -46,6 +46,26 @@ __device__ inline Vec<float, 4> LoadX(const float* x, const MatMulShape& s, int 
     for (int j = 0; j < 4; ++j) v[j] = c + j < s.k ? at[j] : 0;
   }
   return {{v[0], v[1], v[2], v[3]}};  // as values: two sources of one object would keep it in memory
+}
+
+// Writes a wave's tiles, the first of which begins at output n0 of row r0. T: the Tile.
+template <class T, int kWave, int kOutputTiles, int kRowTiles, class B>
+__device__ void WriteTiles(const float (&sum)[kOutputTiles][kRowTiles][T::kValues], int n0, int r0,
+                           const B* bias, float* out, const MatMulShape& s) {
+  const int lane = LaneId<kWave>();
+  WARMLEG_UNROLL
+  for (int o = 0; o < kOutputTiles; ++o) {
+    WARMLEG_UNROLL
+    for (int r = 0; r < kRowTiles; ++r) {
+      WARMLEG_UNROLL
+      for (int i = 0; i < T::kValues; ++i) {
+        const int n = n0 + o * kTileRows + T::Output(lane, i);
+        const int row = r0 + r * kTileRows + T::Row(lane, i);
+        if (n >= s.n || row >= s.rows) continue;
+        out[row * s.out_row + n] = Finished(sum[o][r][i], bias, s, row, n);
+      }
+    }
+  }
 }
 
 #endif

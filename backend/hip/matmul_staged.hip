@@ -7,7 +7,6 @@
 // the cache. Bound: the matrix unit; shared memory comes next. Blocks of 256 outputs were slower (one block a
 // multiprocessor), so was a barrier for every second step.
 #include "backend/hip/matmul.h"
-#include "backend/hip/tile.h"
 #include "backend/vt/scratch.h"
 
 namespace vt::hip::WARMLEG_VENDOR {
@@ -35,18 +34,7 @@ __global__ void __launch_bounds__(kBlock) SplitKernel(const float* x, bf16* part
   if (i >= quartets) return;
   const int per_row = s.k / 4;
   const Vec<float, 4> v = LoadX(x, s, static_cast<int>(i / per_row), static_cast<int>(i % per_row) * 4);
-  Vec<bf16, 4> part[kSplits];
-  WARMLEG_UNROLL
-  for (int j = 0; j < 4; ++j) {
-    bf16 one[kSplits];
-    SplitBf16(v.at[j], one);
-    WARMLEG_UNROLL
-    for (int p = 0; p < kSplits; ++p) part[p].at[j] = one[p];
-  }
-  WARMLEG_UNROLL
-  for (int p = 0; p < kSplits; ++p) {
-    *reinterpret_cast<Vec<bf16, 4>*>(parts + (p * quartets + i) * 4) = part[p];
-  }
+  PutParts<kSplits>(v, parts + i * 4, quartets * 4);
 }
 
 // Brings the operands of step after step to shared memory, 16 bytes at a time: kOutputs rows of w, then kRows
@@ -104,22 +92,6 @@ class Ring {
   bf16* stages_;
 };
 
-template <int kValues>
-__device__ void Flush(float (&acc)[kOutputTiles][kRowTiles][kValues],
-                      float (&sum)[kOutputTiles][kRowTiles][kValues]) {
-  WARMLEG_UNROLL
-  for (int o = 0; o < kOutputTiles; ++o) {
-    WARMLEG_UNROLL
-    for (int r = 0; r < kRowTiles; ++r) {
-      WARMLEG_UNROLL
-      for (int i = 0; i < kValues; ++i) {
-        sum[o][r][i] += acc[o][r][i];
-        acc[o][r][i] = 0;
-      }
-    }
-  }
-}
-
 template <int kSplits, class B>
 __global__ void __launch_bounds__(kBlock, kSplits == 1 ? 2 : 1)
     StagedKernel(const bf16* parts, const bf16* w, const B* bias, float* out, MatMulShape s) {
@@ -149,23 +121,18 @@ __global__ void __launch_bounds__(kBlock, kSplits == 1 ? 2 : 1)
       }
     }
     if constexpr (kSplits > 1) {
-      if (step % kFlush == kFlush - 1 || step + 1 == steps) Flush(acc, sum);
-    }
-  }
-  const int lane = LaneId<kWaveSize>();
-  WARMLEG_UNROLL
-  for (int o = 0; o < kOutputTiles; ++o) {
-    WARMLEG_UNROLL
-    for (int r = 0; r < kRowTiles; ++r) {
+      if (step % kFlush != kFlush - 1 && step + 1 != steps) continue;
       WARMLEG_UNROLL
-      for (int i = 0; i < T::kValues; ++i) {
-        const int n = n0 + n_wave + o * kTileRows + T::Output(lane, i);
-        const int row = r0 + r_wave + r * kTileRows + T::Row(lane, i);
-        if (n >= s.n || row >= s.rows) continue;
-        const float total = kSplits > 1 ? sum[o][r][i] : acc[o][r][i];
-        out[row * s.out_row + n] = Finished(total, bias, s, row, n);
+      for (int o = 0; o < kOutputTiles; ++o) {
+        WARMLEG_UNROLL
+        for (int r = 0; r < kRowTiles; ++r) Flush(acc[o][r], sum[o][r]);
       }
     }
+  }
+  if constexpr (kSplits > 1) {
+    WriteTiles<T, kWaveSize>(sum, n0 + n_wave, r0 + r_wave, bias, out, s);
+  } else {
+    WriteTiles<T, kWaveSize>(acc, n0 + n_wave, r0 + r_wave, bias, out, s);
   }
 }
 
@@ -173,7 +140,7 @@ template <int kSplits>
 void Run(Queue& queue, const MatMulArgs& args, const MatMulShape& shape) {
   const int64_t count = int64_t{shape.rows} * shape.k;
   auto* parts = Scratch<bf16>(queue, "MatMul.parts", static_cast<size_t>(kSplits * count));
-  launch_early(SplitKernel<kSplits>, Blocks((count / 4 + kBlock - 1) / kBlock), kBlock, 0, queue,
+  launch_early(SplitKernel<kSplits>, Blocks(DivUp(count / 4, int64_t{kBlock})), kBlock, 0, queue,
                args.x.as<const float>(), parts, shape);
   WithWeight(args.bias, [&](auto* bias) {
     launch_early(StagedKernel<kSplits, Pointee<decltype(bias)>>,

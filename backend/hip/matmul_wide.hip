@@ -4,7 +4,6 @@
 // three bf16 parts, whose products are exact in float32, and sums taken out of the matrix unit every 128 k.
 // Bytes: w once for 64 rows, x once for 128 outputs, mostly from the cache. Bound: the matrix unit.
 #include "backend/hip/matmul.h"
-#include "backend/hip/tile.h"
 
 namespace vt::hip::WARMLEG_VENDOR {
 
@@ -49,16 +48,7 @@ __device__ void Put(const Load& load, Stage<kSplits>& to) {
   for (int u = 0; u < 2; ++u) {
     const int i = u * kBlock + Thread();
     *reinterpret_cast<Vec<uint32_t, 4>*>(to.w + i * 8) = load.w[u];
-    Vec<bf16, 4> part[kSplits];
-    WARMLEG_UNROLL
-    for (int j = 0; j < 4; ++j) {
-      bf16 one[kSplits];
-      SplitBf16(load.x[u].at[j], one);
-      WARMLEG_UNROLL
-      for (int p = 0; p < kSplits; ++p) part[p].at[j] = one[p];
-    }
-    WARMLEG_UNROLL
-    for (int p = 0; p < kSplits; ++p) *reinterpret_cast<Vec<bf16, 4>*>(to.x[p] + i * 4) = part[p];
+    PutParts<kSplits>(load.x[u], to.x[0] + i * 4, kRows * kTileK);
   }
 }
 
@@ -97,29 +87,15 @@ __global__ void __launch_bounds__(kBlock)
           T::Add(acc[o][r], weights, typename T::Part(now.x[p] + (r_wave + r * kTileRows) * kTileK, kTileK));
         }
         if (kSplits > 1 && (step % kFlush == kFlush - 1 || step + 1 == steps)) {
-          WARMLEG_UNROLL
-          for (int i = 0; i < T::kValues; ++i) {
-            sum[o][r][i] += acc[o][r][i];
-            acc[o][r][i] = 0;
-          }
+          Flush(acc[o][r], sum[o][r]);
         }
       }
     }
   }
-  const int lane = LaneId<kWave>();
-  WARMLEG_UNROLL
-  for (int o = 0; o < kOutputTiles; ++o) {
-    WARMLEG_UNROLL
-    for (int r = 0; r < kRowTiles; ++r) {
-      WARMLEG_UNROLL
-      for (int i = 0; i < T::kValues; ++i) {
-        const int n = n0 + n_wave + o * kTileRows + T::Output(lane, i);
-        const int row = r0 + r_wave + r * kTileRows + T::Row(lane, i);
-        if (n >= s.n || row >= s.rows) continue;
-        const float total = kSplits > 1 ? sum[o][r][i] : acc[o][r][i];
-        out[row * s.out_row + n] = Finished(total, bias, s, row, n);
-      }
-    }
+  if constexpr (kSplits > 1) {
+    WriteTiles<T, kWave>(sum, n0 + n_wave, r0 + r_wave, bias, out, s);
+  } else {
+    WriteTiles<T, kWave>(acc, n0 + n_wave, r0 + r_wave, bias, out, s);
   }
 }
 

@@ -35,6 +35,31 @@ __device__ inline void SplitBf16(float x, bf16 (&part)[kSplits]) {
   }
 }
 
+// Four values as their parts, part p at to[p * stride].
+template <int kSplits>
+__device__ inline void PutParts(const Vec<float, 4>& x, bf16* to, int64_t stride) {
+  Vec<bf16, 4> part[kSplits];
+  WARMLEG_UNROLL
+  for (int j = 0; j < 4; ++j) {
+    bf16 one[kSplits];
+    SplitBf16(x.at[j], one);
+    WARMLEG_UNROLL
+    for (int p = 0; p < kSplits; ++p) part[p].at[j] = one[p];
+  }
+  WARMLEG_UNROLL
+  for (int p = 0; p < kSplits; ++p) *reinterpret_cast<Vec<bf16, 4>*>(to + p * stride) = part[p];
+}
+
+// Takes a tile's sums out of the matrix unit.
+template <int kValues>
+__device__ inline void Flush(float (&acc)[kValues], float (&sum)[kValues]) {
+  WARMLEG_UNROLL
+  for (int i = 0; i < kValues; ++i) {
+    sum[i] += acc[i];
+    acc[i] = 0;
+  }
+}
+
 #if defined(WARMLEG_VENDOR_NVIDIA) && !defined(WARMLEG_TILE_FMA)
 #define WARMLEG_TILE_MMA
 
