@@ -6,6 +6,6 @@
 namespace vt::hip::WARMLEG_VENDOR {
 
 // As vt::TileLoop.
-double RunTileLoop(Queue& queue, int turns, float* sums);
+uint64_t RunTileLoop(Queue& queue, int turns, uint64_t* sums);
 
 }  // namespace vt::hip::WARMLEG_VENDOR

@@ -1,5 +1,5 @@
-// The tile loop fed from registers. Decomposition: 8 blocks of 8 waves for each compute unit; a wave holds
-// kOutputTiles parts of one operand and kRowTiles of the other, and multiplies each with each in every turn.
+// The tile loop fed from registers. Decomposition: 8 blocks for each compute unit; a wave holds kOutputTiles
+// parts of one operand and kRowTiles of the other, and multiplies each with each in every turn.
 // Bytes: none. Bound: the matrix unit.
 #include "backend/hip/tile_loop.h"
 
@@ -19,9 +19,10 @@ constexpr int kRowTiles = 2;
 #endif
 
 template <int kWave>
-__global__ void __launch_bounds__(kBlock) TileLoopKernel(float* sums, int turns) {
+__global__ void __launch_bounds__(kBlock) TileLoopKernel(uint64_t* sums, int turns) {
   WARMLEG_WAVE_KERNEL(kWave);
   WARMLEG_SHARED(bf16, ones, [kTileRows * kTileK]);
+  WARMLEG_SHARED(uint64_t, partial, [kBlock / kWave]);
   using T = Tile<kWave>;
   for (int i = Thread(); i < kTileRows * kTileK; i += kBlock) ones[i] = ToBf16(1);
   BlockSync();
@@ -35,35 +36,32 @@ __global__ void __launch_bounds__(kBlock) TileLoopKernel(float* sums, int turns)
       for (int r = 0; r < kRowTiles; ++r) T::Add(acc[o][r], w, x);
     }
   }
-  // Each sum counts: one that is not the others' would show.
-  float total = 0;
-  bool alike = true;
+  uint64_t sum = 0;
   WARMLEG_UNROLL
   for (int o = 0; o < kOutputTiles; ++o) {
     WARMLEG_UNROLL
     for (int r = 0; r < kRowTiles; ++r) {
       WARMLEG_UNROLL
-      for (int i = 0; i < T::kValues; ++i) {
-        total = acc[o][r][i];
-        alike = alike && total == acc[0][0][0];
-      }
+      for (int i = 0; i < T::kValues; ++i) sum += static_cast<uint64_t>(acc[o][r][i]);
     }
   }
-  const int at = BlockX() * kBlock + Thread();
-  if (!alike || at < kTileSums) sums[at % kTileSums] = alike ? total : -1;
+  sum = BlockSum<kWave>(sum, partial);
+  if (Thread() == 0) sums[BlockX()] = sum;
 }
 
 }  // namespace
 
-double RunTileLoop(Queue& queue, int turns, float* sums) {
-  const int blocks = ComputeUnits(queue) * kBlocks;
-  double waves = 0;
+uint64_t RunTileLoop(Queue& queue, int turns, uint64_t* sums) {
+  const int fitting = ComputeUnits(queue) * kBlocks;
+  const int blocks = fitting < kTileSums ? fitting : kTileSums;
+  int waves = 0;
   WithWave(queue, [&](auto wave) {
     constexpr int kWave = wave();
-    waves = static_cast<double>(blocks) * (kBlock / kWave);
+    waves = blocks * (kBlock / kWave);
     launch(TileLoopKernel<kWave>, blocks, kBlock, 0, queue, sums, turns);
   });
-  return waves * turns * kOutputTiles * kRowTiles * kTileRows * kTileRows * kTileK;
+  return uint64_t{kOutputTiles * kRowTiles * kTileRows * kTileRows * kTileK} * static_cast<uint64_t>(waves) *
+         static_cast<uint64_t>(turns);
 }
 
 }  // namespace vt::hip::WARMLEG_VENDOR

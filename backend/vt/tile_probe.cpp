@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <array>
+#include <numeric>
 #include <vector>
 
 #include "backend/vt/error.h"
@@ -14,8 +14,7 @@ namespace {
 
 constexpr int kFrom = Backend::kStamps - 2;
 constexpr int kTo = Backend::kStamps - 1;
-constexpr int kDepth = 32;           // ones that a turn adds to a sum
-constexpr int kMostTurns = 1 << 19;  // sums stay whole numbers of float32
+constexpr int kMostTurns = 1 << 18;  // 32 ones a turn: a sum stays a whole number of float32
 
 std::array<TileLoop, kDeviceTypes>& Kernels() {
   static std::array<TileLoop, kDeviceTypes> kernels{};
@@ -35,21 +34,20 @@ bool HasTileLoop(Device device) { return Kernels()[static_cast<size_t>(device.ty
 TileProbe::TileProbe(Queue& queue)
     : queue_(queue),
       kernel_(KernelFor(queue.backend().device())),
-      sums_(queue.backend().Alloc(kTileSums * sizeof(float))) {}
+      sums_(queue.backend().Alloc(kTileSums * sizeof(uint64_t))) {}
 
 TileProbe::Run TileProbe::Once() {
   Backend& backend = queue_.backend();
   backend.Fill(queue_, sums_.data(), 0, sums_.bytes());
   backend.Stamp(queue_, kFrom);
-  const double multiply_adds = kernel_(queue_, turns_, static_cast<float*>(sums_.data()));
+  const uint64_t multiply_adds = kernel_(queue_, turns_, static_cast<uint64_t*>(sums_.data()));
   backend.Stamp(queue_, kTo);
-  std::vector<float> sums(kTileSums);
+  std::vector<uint64_t> sums(kTileSums);
   backend.CopyOut(queue_, sums.data(), sums_.data(), sums_.bytes());
   backend.Synchronize(queue_);
-  const auto right = static_cast<float>(kDepth * turns_);
-  if (!std::all_of(sums.begin(), sums.end(), [&](float sum) { return sum == right; }))
+  if (std::accumulate(sums.begin(), sums.end(), uint64_t{0}) != multiply_adds)
     throw EnvironmentError("the tile loop summed wrongly: not all of it was run");
-  return {multiply_adds, backend.StampSeconds(queue_, kFrom, kTo)};
+  return {static_cast<double>(multiply_adds), backend.StampSeconds(queue_, kFrom, kTo)};
 }
 
 TileProbe::Run TileProbe::Measure(double least_s) {

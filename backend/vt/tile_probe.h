@@ -8,12 +8,12 @@
 
 namespace vt {
 
-inline constexpr int kTileSums = 1024;
+inline constexpr int kTileSums = 4096;
 
 // Enqueues `turns` turns of the loop in many waves: each multiplies 16 x 32 ones by 32 x 16 ones, several
-// times, onto sums that it keeps. The kTileSums device floats at `sums` receive the sums of some lanes; each
-// is to be 32 * turns. Returns the multiply-adds made.
-using TileLoop = double (*)(Queue& queue, int turns, float* sums);
+// times, onto sums that it keeps. Returns the multiply-adds made; all the sums together are as many, and the
+// first of the kTileSums device words at `sums`, zeros before, receive them in parts.
+using TileLoop = uint64_t (*)(Queue& queue, int turns, uint64_t* sums);
 void RegisterTileLoop(DeviceType type, TileLoop kernel);
 bool HasTileLoop(Device device);
 
@@ -21,8 +21,8 @@ class TileProbe {
  public:
   // Throws RefusedError on a device without the loop.
   explicit TileProbe(Queue& queue);
-  // Multiply-adds and seconds of one launch of at least `least_s`. Throws EnvironmentError when a sum is
-  // wrong: then the loop was not run as said.
+  // Multiply-adds and seconds of one launch of at least `least_s`. Throws EnvironmentError when the
+  // sums are wrong: then the loop was not run as said.
   struct Run {
     double multiply_adds = 0, seconds = 0;
   };

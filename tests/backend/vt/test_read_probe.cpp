@@ -53,12 +53,14 @@ TEST(ReadProbe, AKernelThatSkipsAPieceIsFound) {
   EXPECT_THROW(ReadProbe(*queue, 0), RefusedError);
 }
 
-double none = 0;
+uint64_t missing_adds = 0;
 
-double ATurnTooFew(Queue& queue, int turns, float* sums) {
-  const std::vector<float> host(kTileSums, static_cast<float>(32 * turns) - static_cast<float>(none));
-  queue.backend().CopyIn(queue, sums, host.data(), host.size() * sizeof(float));
-  return turns;
+uint64_t AllButSome(Queue& queue, int turns, uint64_t* sums) {
+  std::vector<uint64_t> host(kTileSums, static_cast<uint64_t>(turns));
+  const uint64_t all = std::accumulate(host.begin(), host.end(), uint64_t{0});
+  host.back() -= missing_adds;
+  queue.backend().CopyIn(queue, sums, host.data(), host.size() * sizeof(uint64_t));
+  return all;
 }
 
 TEST(TileProbe, TheLoopRunsAndItsSumsAreChecked) {
@@ -71,10 +73,10 @@ TEST(TileProbe, TheLoopRunsAndItsSumsAreChecked) {
   } else {
     EXPECT_THROW(TileProbe{*queue}, RefusedError);
   }
-  RegisterTileLoop(backend.device().type, ATurnTooFew);
-  none = 0;
-  EXPECT_EQ(TileProbe(*queue).Measure(0).multiply_adds, 1);
-  none = 32;
+  RegisterTileLoop(backend.device().type, AllButSome);
+  missing_adds = 0;
+  EXPECT_EQ(TileProbe(*queue).Measure(0).multiply_adds, kTileSums);
+  missing_adds = 1;
   EXPECT_THROW(TileProbe(*queue).Measure(0), EnvironmentError);
   RegisterTileLoop(backend.device().type, nullptr);
 }
