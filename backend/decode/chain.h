@@ -16,7 +16,7 @@
 
 namespace warmleg::decode {
 
-inline constexpr int64_t kPrefillChunk = 512;  // rows of one prefill pass: bounds the work buffers
+inline constexpr int64_t kPrefillChunk = 2048;  // rows of one prefill pass: bounds the work buffers
 
 // What the host learns of a step.
 struct StepResult {
