@@ -23,7 +23,6 @@ constexpr int kWaves = 8;
 constexpr int kBlock = kWaves * kWaveSize;
 constexpr int kSpan = 128;
 constexpr int kSummed = 2;  // chunks of kTileK added up before they join the sum
-constexpr int kJoined = 2;  // tiles whose sums are added at a time
 constexpr int kSplits = 3;
 
 template <int kHalves>
@@ -33,7 +32,7 @@ inline constexpr int kChunks = kPiece<kHalves> / kTileK;
 template <int kHalves>
 inline constexpr int kSlot = kChunks<kHalves> * 2 * kWaveSize;  // octets of a tile's piece
 template <int kHalves>
-inline constexpr int kDepth = kHalves == 1 ? 3 : 5;  // tiles of a wave on the way
+inline constexpr int kDepth = kHalves == 1 ? 4 : 8;  // tiles of a wave on the way
 // As many as registers hold: each unit reads all of x.
 template <int kHalves>
 inline constexpr int kTiles = kHalves == 1 ? 9 : 4;
@@ -269,55 +268,60 @@ __device__ void AddPiece(const WeightTile<kHalves>& w, const Octet (&x)[kChunks<
 template <int kHalves>
 using Squares = float[kWaves][8 * kHalves];
 
-// The sum of the waves' sums, in their order.
-template <int kTile>
+// Where the waves' sums of a unit stand, so that lanes that write at once meet all banks.
+template <int kHalves>
+__device__ int SumAt(int tile, int wave, int row, int output) {
+  const int place = row / 2 + row % 2 * (4 * kHalves);
+  return (tile * kWaves + wave) * kSums<kHalves> + place * kTileRows + (output ^ place / 2 % 2 * 8);
+}
+
+// The sum of the waves' values, in their order.
+template <int kStep>
 __device__ float OverWaves(const float* of_first) {
   float total = of_first[0];
   WARMLEG_UNROLL
-  for (int wave = 1; wave < kWaves; ++wave) total += of_first[wave * kTile];
+  for (int wave = 1; wave < kWaves; ++wave) total += of_first[wave * kStep];
   return total;
 }
 
-// Adds the waves' sums and writes the unit's outputs.
+// Adds the waves' sums and writes the unit's outputs; all tiles at once, since a barrier stops every wave.
 template <End kEnd, int kHalves, bool kNorm, class B>
 __device__ void Join(const Unit& unit, const float (&sum)[kTiles<kHalves>][kHalves][4], float* shared,
                      const Squares<kHalves>& squares, const B* bias, float* out, const MatMulShape& s,
                      const Norm& norm) {
-  constexpr int kTile = kSums<kHalves>;
   const int lane = LaneId<kWaveSize>();
   WARMLEG_UNROLL
-  for (int first = 0; first < kTiles<kHalves>; first += kJoined) {
-    if (first >= unit.tiles) break;
-    BlockSync();
+  for (int m = 0; m < kTiles<kHalves>; ++m) {
+    if (m >= unit.tiles) break;
     WARMLEG_UNROLL
-    for (int m = first; m < first + kJoined && m < kTiles<kHalves>; ++m) {
-      float* to = shared + ((m - first) * kWaves + Thread() / kWaveSize) * kTile;
+    for (int h = 0; h < kHalves; ++h) {
       WARMLEG_UNROLL
-      for (int h = 0; h < kHalves; ++h) {
-        WARMLEG_UNROLL
-        for (int i = 0; i < 4; ++i) {
-          to[(h * 8 + lane % 4 * 2 + i % 2) * kTileRows + lane / 4 + i / 2 * 8] = sum[m][h][i];
-        }
+      for (int i = 0; i < 4; ++i) {
+        const int row = h * 8 + lane % 4 * 2 + i % 2;
+        const int at = SumAt<kHalves>(m, Thread() / kWaveSize, row, lane / 4 + i / 2 * 8);
+        if (row < s.rows) shared[at] = sum[m][h][i];
       }
     }
-    BlockSync();
-    for (int i = Thread(); i < kJoined * kTile; i += kBlock) {
-      const int m = first + i / kTile;
-      const int row = i % kTile / kTileRows;
-      const int output = m * unit.height + i % kTileRows;
-      if (row >= s.rows || i % kTileRows >= unit.height || output >= unit.count) continue;
-      const float* from = shared + (i / kTile * kWaves * kTile + i % kTile);
-      float scale = 1;
-      if constexpr (kNorm) {
-        scale = Rsqrt(OverWaves<8 * kHalves>(squares[0] + row) / static_cast<float>(s.k) + norm.eps);
-      }
-      const float total = OverWaves<kTile>(from) * scale;
-      const int n = unit.first + output;
-      if constexpr (kEnd == End::silu_mul) {
-        out[row * s.out_row + n] = Silu(total) * (OverWaves<kTile>(from + kTileRows / 2) * scale);
-      } else {
-        out[row * s.out_row + n] = Finished(total, bias, s, row, n);
-      }
+  }
+  BlockSync();
+  // a thread keeps its row and its place in a tile
+  const int at_once = kBlock / kTileRows / s.rows;
+  const int place = Thread() % kTileRows;
+  const int row = Thread() / kTileRows % s.rows;
+  const int first = Thread() / kTileRows / s.rows;
+  if (first >= at_once || place >= unit.height) return;
+  float scale = 1;
+  if constexpr (kNorm) {
+    scale = Rsqrt(OverWaves<8 * kHalves>(squares[0] + row) / static_cast<float>(s.k) + norm.eps);
+  }
+  for (int m = first; m * unit.height + place < unit.count; m += at_once) {
+    const float total = OverWaves<kSums<kHalves>>(shared + SumAt<kHalves>(m, 0, row, place)) * scale;
+    const int n = unit.first + m * unit.height + place;
+    if constexpr (kEnd == End::silu_mul) {
+      const float* up = shared + SumAt<kHalves>(m, 0, row, place + kTileRows / 2);
+      out[row * s.out_row + n] = Silu(total) * (OverWaves<kSums<kHalves>>(up) * scale);
+    } else {
+      out[row * s.out_row + n] = Finished(total, bias, s, row, n);
     }
   }
 }
@@ -366,6 +370,7 @@ __global__ void __launch_bounds__(kBlock, 1)
         if (u == 0) squares_of[0][Thread() / kWaveSize][h * 8 + LaneId<kWaveSize>() / 4] = squares[h];
       }
     }
+    if (u > 0) BlockSync();  // the sums of the unit before are read
     Join<kEnd, kHalves, kNorm>(unit, sum, joined, squares_of[0], bias, out, s, norm);
   }
 }
@@ -375,7 +380,7 @@ void Run(Queue& queue, const MatMulArgs& args, const MatMulShape& shape) {
   const Norm norm = {args.norm.as<const bf16>(), args.eps, args.one_plus ? 1.0F : 0.0F};
   const int blocks = shape.n < ComputeUnits(queue) ? shape.n : ComputeUnits(queue);
   constexpr size_t kShared = sizeof(Octet) * kWaves * kDepth<kHalves> * kSlot<kHalves> +
-                             sizeof(float) * kJoined * kWaves * kSums<kHalves>;
+                             sizeof(float) * kTiles<kHalves> * kWaves * kSums<kHalves>;
   WithWeight(args.bias, [&](auto* bias) {
     launch_early(NarrowKernel<kEnd, kHalves, kNorm, Pointee<decltype(bias)>>, blocks, kBlock, kShared, queue,
                  args.x.as<const float>(), args.w.as<const bf16>(), bias, args.out.as<float>(), shape, norm);
