@@ -22,7 +22,7 @@ constexpr int kPitch = kDepth + 4;  // 16-byte aligned, no two lanes of a load o
 constexpr int kMany = 48;           // queries of a block that reads long contexts once for them all
 constexpr int kManyTiles = 32;
 constexpr int kAhead = 4;       // values of a thread on the way
-constexpr int kTilesAhead = 8;  // tiles of a combining thread on the way
+constexpr int kTilesAhead = 4;  // tiles of a combining thread on the way
 constexpr int kJoined = 4;      // queries whose parts are added at a time
 constexpr int kSpan = 64;       // columns of a combining block
 constexpr int kSpanParts = kBlock / kSpan;
@@ -366,19 +366,13 @@ __global__ void __launch_bounds__(kBlock) CombineKernel(Queries a, KeysT keys) {
   const int base = keys.Begin(0) / kTile;
   const int begin = keys.Begin(row) / kTile;
   const int end = DivUp(keys.End(row), kTile);
-  float max = -Infinity();
-  for (int t = begin + Thread(); t < end; t += kBlock) max = fmaxf(max, a.max[(t - base) * pairs + at]);
-  max = BlockMax<kWave>(max, partial);
   const int run = Thread() / kSpan;
   const int column = BlockY() * kSpan + Thread() % kSpan;
   const int c = column < a.d ? column : a.d - 1;
-  float sum = 0;
-  float total = 0;
-  for (int t = begin + (run + kSpanParts - begin % kSpanParts) % kSpanParts; t < end;
-       t += kSpanParts * kTilesAhead) {
-    float of_tile[kTilesAhead];
-    float of_sum[kTilesAhead];
-    float of_value[kTilesAhead];
+  float of_tile[kTilesAhead];
+  float of_sum[kTilesAhead];
+  float of_value[kTilesAhead];
+  const auto fetch = [&](int t) {
     WARMLEG_UNROLL
     for (int e = 0; e < kTilesAhead; ++e) {
       const int tile = t + e * kSpanParts;
@@ -387,6 +381,15 @@ __global__ void __launch_bounds__(kBlock) CombineKernel(Queries a, KeysT keys) {
       of_sum[e] = tile < end ? a.sum[i] : 0;
       of_value[e] = tile < end ? a.values[i * a.d + c] : 0;
     }
+  };
+  int t = begin + (run + kSpanParts - begin % kSpanParts) % kSpanParts;
+  fetch(t);
+  float max = -Infinity();
+  for (int i = begin + Thread(); i < end; i += kBlock) max = fmaxf(max, a.max[(i - base) * pairs + at]);
+  max = BlockMax<kWave>(max, partial);
+  float sum = 0;
+  float total = 0;
+  for (; t < end; t += kSpanParts * kTilesAhead, fetch(t)) {
     WARMLEG_UNROLL
     for (int e = 0; e < kTilesAhead; ++e) {
       const float shrink = of_tile[e] == -Infinity() ? 0 : expf(of_tile[e] - max);
