@@ -27,19 +27,20 @@ struct Sums {
 };
 
 // q and k of rows first .. first + rows - 1, raw and followed by zeros: [rows][q, k][width].
+template <int kWave>
 __device__ void StageKeys(const Rule& a, int first, int rows, int key_head, int width, float* shared) {
-  constexpr int kAhead = 2;  // more would spill scalar registers on gfx90a
+  constexpr int kAhead = kWave == 32 ? kStaged : 2;  // more would spill scalar registers on gfx90a
   for (int c = Thread(); c < width; c += Threads()) {
     for (int i0 = 0; i0 < rows; i0 += kAhead) {
       float value[kAhead][2];
       WARMLEG_UNROLL
       for (int e = 0; e < kAhead; ++e) {
-        const int r = first + (i0 + e < rows ? i0 + e : i0);
-        value[e][0] = c < a.dk ? a.q.At(r, key_head)[c] : 0;
-        value[e][1] = c < a.dk ? a.k.At(r, key_head)[c] : 0;
+        const bool there = i0 + e < rows && c < a.dk;
+        value[e][0] = there ? a.q.At(first + i0 + e, key_head)[c] : 0;
+        value[e][1] = there ? a.k.At(first + i0 + e, key_head)[c] : 0;
       }
       WARMLEG_UNROLL
-      for (int e = 0; e < kAhead; ++e) {
+      for (int e = 0; e < kAhead && i0 + e < rows; ++e) {
         shared[2 * (i0 + e) * width + c] = value[e][0];
         shared[(2 * (i0 + e) + 1) * width + c] = value[e][1];
       }
@@ -138,7 +139,7 @@ __global__ void WARMLEG_BOUNDS(kColumns* kMaxParts, 1)
     if (staged == 0) {
       const int rows = a.rows - r < kStaged ? a.rows - r : kStaged;
       BlockSync();
-      StageKeys(a, r, rows, h / a.served, width, keys);
+      StageKeys<kWave>(a, r, rows, h / a.served, width, keys);
       if (Thread() < rows) {
         const int mine_r = r + Thread();
         const float step = Softplus(a.a[mine_r * a.a_row + h] + ToFloat(dt_bias[h]));
