@@ -10,6 +10,7 @@ namespace vt::hip::WARMLEG_VENDOR {
 namespace {
 
 constexpr int kHeadBlock = 128;
+constexpr int kHeld = 8;  // values of a thread, kept: ThreadsFor has threads enough for kMaxHeadDim
 
 int ThreadsFor(int64_t n) { return n >= 2048 ? 1024 : n >= 512 ? 256 : 64; }
 
@@ -66,9 +67,21 @@ __global__ void GatedRmsNormKernel(const float* x, HeadView<float> z, const W* w
   WARMLEG_SHARED(float, partial, [kMaxBlock / kWave]);
   const int64_t row = static_cast<int64_t>(BlockX()) * n;
   const float* gate = z.At(BlockX() / heads, BlockX() % heads);
-  const float scale = InverseRms<kWave>(n, eps, partial, [&](int i) { return x[row + i]; });
-  for (int i = Thread(); i < n; i += Threads()) {
-    out[row + i] = x[row + i] * scale * ToFloat(weight[i]) * Silu(gate[i]);
+  // all at once: one wait for the memory, not one before the sum and one after it
+  float value[kHeld], factor[kHeld];
+  float sum = 0;
+  WARMLEG_UNROLL
+  for (int e = 0; e < kHeld; ++e) {
+    const int i = Thread() + e * Threads();
+    value[e] = i < n ? x[row + i] : 0;
+    factor[e] = i < n ? ToFloat(weight[i]) * Silu(gate[i]) : 0;
+    sum = fmaf(value[e], value[e], sum);
+  }
+  const float scale = Rsqrt(BlockSum<kWave>(sum, partial) / static_cast<float>(n) + eps);
+  WARMLEG_UNROLL
+  for (int e = 0; e < kHeld; ++e) {
+    const int i = Thread() + e * Threads();
+    if (i < n) out[row + i] = value[e] * scale * factor[e];
   }
 }
 

@@ -232,6 +232,7 @@ void Check(const GatedRmsNormArgs& a) {
   c.Is("x", a.x, {-1, -1, -1});
   c.Is("z", a.z, {Dim(a.x, 0), Dim(a.x, 1), d}, kF32, Layout::strided);
   c.Is("weight", a.weight, {d}, kWeight);
+  c.Require(d <= kMaxHeadDim, "a head of x is larger than 512");
   c.Is("out", a.out, {Dim(a.x, 0), Dim(a.x, 1), d});
   c.Done();
 }
