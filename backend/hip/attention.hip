@@ -21,15 +21,17 @@ constexpr int kDepth = 64;          // of a key, staged at a time
 constexpr int kPitch = kDepth + 4;  // 16-byte aligned, no two lanes of a load on one bank
 constexpr int kMany = 48;           // queries of a block that reads long contexts once for them all
 constexpr int kManyTiles = 32;
-constexpr int kAhead = 4;       // values of a thread on the way
-constexpr int kTilesAhead = 4;  // tiles of a combining thread on the way
+constexpr int kTilesAhead = 3;  // tiles of a combining thread on the way
 constexpr int kJoined = 4;      // queries whose parts are added at a time
 constexpr int kSpan = 64;       // columns of a combining block
 constexpr int kSpanParts = kBlock / kSpan;
 
-// How the threads of a block share the scores of a tile: kKeys keys (kKeyLanes apart) by kMine queries each.
+// How the threads of a block share the scores of a tile: kKeys keys (kKeyLanes apart) by kMine queries each;
+// kSlices of kDepth and kAhead values are on the way, as many as registers hold.
 template <int kQueries>
 struct Plan {
+  static constexpr int kSlices = kQueries > 16 ? 1 : 2;
+  static constexpr int kAhead = kQueries == 8 ? 8 : 4;
   static constexpr int kKeys = kQueries > 16 ? 2 : 1;
   static constexpr int kKeyLanes = kTile / kKeys;
   static constexpr int kMine = kQueries / (kBlock / kKeyLanes);
@@ -106,13 +108,17 @@ __device__ void Scores(const Queries& a, const KeysT& keys, int j0, int end, Sha
   const int key = Thread() % P::kKeyLanes;
   const int first = Thread() / P::kKeyLanes * P::kMine;
   float sum[P::kKeys][P::kMine] = {};
-  Slice<kQueries> next;
-  next.Fetch(a, keys, s, j0, end, 0);
-  for (int d0 = 0; d0 < a.d; d0 += kDepth) {
+  Slice<kQueries> next[P::kSlices];
+  WARMLEG_UNROLL
+  for (int i = 0; i < P::kSlices; ++i) {
+    if (i * kDepth < a.d) next[i].Fetch(a, keys, s, j0, end, i * kDepth);
+  }
+  const auto add = [&](Slice<kQueries>& slice, int d0) {
     BlockSync();
-    next.Put(a.d, d0, s);
+    slice.Put(a.d, d0, s);
     BlockSync();
-    if (d0 + kDepth < a.d) next.Fetch(a, keys, s, j0, end, d0 + kDepth);
+    const int following = d0 + P::kSlices * kDepth;
+    if (following < a.d) slice.Fetch(a, keys, s, j0, end, following);
     WARMLEG_UNROLL
     for (int c = 0; c < kDepth; c += 4) {
       Vec<float, 4> k[P::kKeys];
@@ -129,6 +135,12 @@ __device__ void Scores(const Queries& a, const KeysT& keys, int j0, int end, Sha
           for (int e = 0; e < 4; ++e) sum[u][m] = fmaf(q.at[e], k[u].at[e], sum[u][m]);
         }
       }
+    }
+  };
+  for (int d0 = 0; d0 < a.d; d0 += P::kSlices * kDepth) {
+    WARMLEG_UNROLL
+    for (int i = 0; i < P::kSlices; ++i) {
+      if (d0 + i * kDepth < a.d) add(next[i], d0 + i * kDepth);
     }
   }
   WARMLEG_UNROLL
@@ -181,6 +193,7 @@ struct Columns {
 
 // Keys j, j + parts, ... of the tile: their values on the way. Keys outside first .. end - 1 are not read,
 // since their page may be gone; their weights are 0.
+template <int kAhead>
 struct Values {
   Vec<float, 4> at[kAhead];
 
@@ -196,8 +209,8 @@ struct Values {
 };
 
 // acc += weights of keys j, j + parts, ... of the tile times their values.
-template <int kQueries>
-__device__ void AddValues(const Shared<kQueries>& s, const Values& values, int j, int parts,
+template <int kQueries, int kAhead>
+__device__ void AddValues(const Shared<kQueries>& s, const Values<kAhead>& values, int j, int parts,
                           float (&acc)[kQueries][4]) {
   WARMLEG_UNROLL
   for (int e = 0; e < kAhead; ++e) {
@@ -231,6 +244,7 @@ template <class KeysT>
 __device__ void ManyValues(const Queries& a, const KeysT& keys, const Columns& mine, int first, int j0,
                            int end, int tile, const Shared<kMany>& s) {
   constexpr int kParts = 4;
+  constexpr int kAhead = Plan<kMany>::kAhead;
   constexpr int kMine = 6;
   constexpr int kRow = Shared<kMany>::kRow;
   for (int m0 = mine.part * kMine; m0 < kMany; m0 += kParts * kMine) {
@@ -310,7 +324,7 @@ __device__ void Finish(const Queries& a, const Columns& mine, int tile, Shared<k
 }
 
 template <int kWave, int kQueries, class KeysT>
-__global__ void WARMLEG_BOUNDS(kBlock, kQueries == 8 ? 3 : 2) AttendKernel(Queries a, KeysT keys_of_all) {
+__global__ void WARMLEG_BOUNDS(kBlock, 2) AttendKernel(Queries a, KeysT keys_of_all) {
   WARMLEG_WAVE_KERNEL(kWave);
   StartInOrder();
   WARMLEG_SHARED(Shared<kQueries>, s, [1]);
@@ -336,7 +350,8 @@ __global__ void WARMLEG_BOUNDS(kBlock, kQueries == 8 ? 3 : 2) AttendKernel(Queri
     WriteSums(a, BlockX(), s[0]);
     return ManyValues(a, keys, mine, first, j0, end, BlockX(), s[0]);
   } else {
-    Values next;
+    constexpr int kAhead = Plan<kQueries>::kAhead;
+    Values<kAhead> next;
     next.Fetch(a, keys, mine, first, j0 + mine.part, end);
     BlockSync();
     Scores(a, keys, j0, end, s[0]);
@@ -344,7 +359,7 @@ __global__ void WARMLEG_BOUNDS(kBlock, kQueries == 8 ? 3 : 2) AttendKernel(Queri
     WriteSums(a, BlockX(), s[0]);
     float acc[kQueries][4] = {};
     for (int j = mine.part; j < kTile && j0 + j < end; j += mine.parts * kAhead) {
-      const Values now = next;
+      const Values<kAhead> now = next;
       next.Fetch(a, keys, mine, first, j0 + j + mine.parts * kAhead, end);
       AddValues(s[0], now, j, mine.parts, acc);
     }
@@ -361,14 +376,17 @@ __global__ void __launch_bounds__(kBlock) CombineKernel(Queries a, KeysT keys) {
   WARMLEG_SHARED(float, partial, [kBlock / kWave]);
   WARMLEG_SHARED(float, sums, [2][kSpanParts][kSpan]);
   const int row = BlockX() / a.nq;
-  const int64_t pairs = static_cast<int64_t>(a.rows) * a.nq;
-  const int64_t at = BlockX();
+  const int pairs = a.rows * a.nq;
+  // tiles count from the first one that any row of the call sees
   const int base = keys.Begin(0) / kTile;
-  const int begin = keys.Begin(row) / kTile;
-  const int end = DivUp(keys.End(row), kTile);
+  const int begin = keys.Begin(row) / kTile - base;
+  const int end = DivUp(keys.End(row), kTile) - base;
+  const float* const max_of = a.max + BlockX();
+  const float* const sum_of = a.sum + BlockX();
   const int run = Thread() / kSpan;
   const int column = BlockY() * kSpan + Thread() % kSpan;
-  const int c = column < a.d ? column : a.d - 1;
+  const float* const values_of = a.values + (int64_t{BlockX()} * a.d + (column < a.d ? column : a.d - 1));
+  const int64_t values_step = int64_t{pairs} * a.d;
   float of_tile[kTilesAhead];
   float of_sum[kTilesAhead];
   float of_value[kTilesAhead];
@@ -376,16 +394,16 @@ __global__ void __launch_bounds__(kBlock) CombineKernel(Queries a, KeysT keys) {
     WARMLEG_UNROLL
     for (int e = 0; e < kTilesAhead; ++e) {
       const int tile = t + e * kSpanParts;
-      const int64_t i = (tile - base) * pairs + at;
-      of_tile[e] = tile < end ? a.max[i] : -Infinity();
-      of_sum[e] = tile < end ? a.sum[i] : 0;
-      of_value[e] = tile < end ? a.values[i * a.d + c] : 0;
+      of_tile[e] = tile < end ? max_of[tile * pairs] : -Infinity();
+      of_sum[e] = tile < end ? sum_of[tile * pairs] : 0;
+      of_value[e] = tile < end ? values_of[tile * values_step] : 0;
     }
   };
-  int t = begin + (run + kSpanParts - begin % kSpanParts) % kSpanParts;
+  const int before = (begin + base) % kSpanParts;  // runs count from position 0
+  int t = begin + (run + kSpanParts - before) % kSpanParts;
   fetch(t);
   float max = -Infinity();
-  for (int i = begin + Thread(); i < end; i += kBlock) max = fmaxf(max, a.max[(i - base) * pairs + at]);
+  for (int i = begin + Thread(); i < end; i += kBlock) max = fmaxf(max, max_of[i * pairs]);
   max = BlockMax<kWave>(max, partial);
   float sum = 0;
   float total = 0;
@@ -405,7 +423,7 @@ __global__ void __launch_bounds__(kBlock) CombineKernel(Queries a, KeysT keys) {
     sum += sums[0][i][Thread()];
     total += sums[1][i][Thread()];
   }
-  a.out[at * a.d + column] = total / sum;
+  a.out[int64_t{BlockX()} * a.d + column] = total / sum;
 }
 
 template <int kQueries, class KeysT>
