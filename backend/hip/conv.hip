@@ -13,6 +13,7 @@ namespace {
 constexpr int kBlock = 128;
 constexpr int kChannels = 64;  // of a block that has a thread for each row
 constexpr int kRun = 32;       // rows of one thread in a long call
+constexpr int kFewTaps = 4;    // that nearly every model has
 
 struct Conv {
   const float* x;
@@ -66,23 +67,32 @@ __device__ void KeepAll(const Conv& a, int c) {
 }
 
 // Up to kMaxRows rows, one a thread: all of the block's rows are read before any slot is written, so that the
-// slot that the old inputs come from may be among them.
-template <class W>
+// slot that the old inputs come from may be among them. At most kTaps taps.
+template <int kTaps, class W>
 __global__ void __launch_bounds__(kChannels* kMaxRows) CausalConvKernel(Conv a, const W* weight) {
   StartInOrder();
   const int c = BlockX() * kChannels + Thread() % kChannels;
   const int r = Thread() / kChannels;
   const int before = a.taps - 1;
-  float in[kMaxConvTaps] = {};
+  float in[kTaps] = {};
   if (c < a.channels) {
+    float weight_of[kTaps] = {};
     float sum = 0;
+    // first what needs no slot: the slot's number and its inputs are two waits for the memory, one after the
+    // other
     WARMLEG_UNROLL
-    for (int j = 0; j < static_cast<int>(kMaxConvTaps); ++j) {
-      if (j < a.taps) in[j] = InputAt(a, r - before + j, c);
+    for (int j = 0; j < kTaps; ++j) {
+      if (j >= a.taps) break;
+      weight_of[j] = ToFloat(weight[static_cast<int64_t>(c) * a.taps + j]);
+      if (r - before + j >= 0) in[j] = InputAt(a, r - before + j, c);
     }
     WARMLEG_UNROLL
-    for (int j = 0; j < static_cast<int>(kMaxConvTaps); ++j) {
-      if (j < a.taps) sum += ToFloat(weight[static_cast<int64_t>(c) * a.taps + j]) * in[j];
+    for (int j = 0; j < kTaps; ++j) {
+      if (j < a.taps && r - before + j < 0) in[j] = InputAt(a, r - before + j, c);
+    }
+    WARMLEG_UNROLL
+    for (int j = 0; j < kTaps; ++j) {
+      if (j < a.taps) sum += weight_of[j] * in[j];
     }
     a.out[static_cast<int64_t>(r) * a.channels + c] = Silu(sum);
   }
@@ -90,7 +100,7 @@ __global__ void __launch_bounds__(kChannels* kMaxRows) CausalConvKernel(Conv a, 
   if (c >= a.channels || (!a.keep_rows && r + 1 < a.rows)) return;
   float* state = a.states + static_cast<int64_t>(a.keep_rows ? r : 0) * before * a.channels + c;
   WARMLEG_UNROLL
-  for (int j = 1; j < static_cast<int>(kMaxConvTaps); ++j) {
+  for (int j = 1; j < kTaps; ++j) {
     if (j < a.taps) state[static_cast<int64_t>(j - 1) * a.channels] = in[j];
   }
 }
@@ -113,8 +123,10 @@ template <class W>
 void RunCausalConv(Queue& queue, const Conv& conv, const W* weight) {
   const int blocks = DivUp(conv.channels, kBlock);
   if (conv.rows <= kMaxRows) {
-    return launch_early(CausalConvKernel<W>, DivUp(conv.channels, kChannels), kChannels * conv.rows, 0, queue,
-                        conv, weight);
+    auto* const kernel =
+        conv.taps <= kFewTaps ? CausalConvKernel<kFewTaps, W> : CausalConvKernel<int{kMaxConvTaps}, W>;
+    return launch_early(kernel, DivUp(conv.channels, kChannels), kChannels * conv.rows, 0, queue, conv,
+                        weight);
   }
   launch_early(CausalConvRunKernel<W>, Blocks(blocks, DivUp(conv.rows, kRun)), kBlock, 0, queue, conv,
                weight);
