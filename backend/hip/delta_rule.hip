@@ -2,8 +2,8 @@
 // Decomposition: a block owns kColumns columns of one head's state and keeps them in registers for the whole
 // call: thread (part, column) holds kDepth entries of its column, at most kMaxParts parts. q, k and what the
 // gates say of kStaged rows stand in shared memory. One exchange a row: the parts of S^T k, and those of the
-// row before's S^T q. Bytes: the state once in, once out (once a row when rows are kept). Bound: memory when
-// rows are kept, latency else. Prefill goes through delta_rule_chunks.hip.
+// rows' S^T q in the end. Bytes: the state once in, once out (once a row when rows are kept). Bound: memory
+// when rows are kept, latency else. Prefill goes through delta_rule_chunks.hip.
 #include <cmath>
 
 #include "backend/hip/delta_rule.h"
@@ -21,9 +21,9 @@ struct Gates {
   float decay, beta, k_norm, q_norm;
 };
 
-// Of two rows in turn.
+// The parts of S^T k, of two rows in turn, and of S^T q, of the staged rows.
 struct Sums {
-  float seen[2][kMaxParts][kColumns], out[2][kMaxParts][kColumns];
+  float seen[2][kMaxParts][kColumns], out[kStaged][kMaxParts][kColumns];
 };
 
 // q and k of rows first .. first + rows - 1, raw and followed by zeros: [rows][q, k][width].
@@ -124,8 +124,11 @@ __global__ void WARMLEG_BOUNDS(kColumns* kMaxParts, 1)
   float* const out = a.out + static_cast<int64_t>(h) * a.dv + column;
   const int64_t out_step = static_cast<int64_t>(a.nv) * a.dv;
   const auto value_of = [&](int r) { return r < a.rows && mine ? v[r * a.v.row] : 0; };
-  const auto write_out = [&](int r) {
-    if (part == 0 && mine) out[r * out_step] = Join(sums[0].out[r % 2], c, parts);
+  // After the staged rows, not row by row: the part that joined them held up all others.
+  const auto write_out = [&](int begin, int end) {
+    for (int r = begin + part; r < end && mine; r += parts) {
+      out[r * out_step] = Join(sums[0].out[r % kStaged], c, parts);
+    }
   };
   float state[kDepth];
   float* const states = a.states + h * head_size;  // of slot 0
@@ -139,12 +142,13 @@ __global__ void WARMLEG_BOUNDS(kColumns* kMaxParts, 1)
     if (staged == 0) {
       const int rows = a.rows - r < kStaged ? a.rows - r : kStaged;
       BlockSync();
+      if (r > 0) write_out(r - kStaged, r);
       StageKeys<kWave>(a, r, rows, h / a.served, width, keys);
-      if (Thread() < rows) {
-        const int mine_r = r + Thread();
-        const float step = Softplus(a.a[mine_r * a.a_row + h] + ToFloat(dt_bias[h]));
-        gates[Thread()].decay = expf(-expf(ToFloat(a_log[h])) * step);
-        gates[Thread()].beta = Sigmoid(a.b[mine_r * a.b_row + h]);
+      // by the last threads, which have few keys or none: the first would wait for the memory twice
+      if (const int gated = Threads() - 1 - Thread(); gated < rows) {
+        const float step = Softplus(a.a[(r + gated) * a.a_row + h] + ToFloat(dt_bias[h]));
+        gates[gated].decay = expf(-expf(ToFloat(a_log[h])) * step);
+        gates[gated].beta = Sigmoid(a.b[(r + gated) * a.b_row + h]);
       }
       BlockSync();
       StageNorms<kWave>(a, rows, width, keys, gates);
@@ -156,18 +160,17 @@ __global__ void WARMLEG_BOUNDS(kColumns* kMaxParts, 1)
     BlockSync();
     const Gates gate = gates[staged];
     const float seen = Join(sums[0].seen[r % 2], c, parts);
-    if (r > 0) write_out(r - 1);
     Update(k, gate.decay, (value - seen * gate.k_norm * gate.decay) * gate.beta * gate.k_norm, state);
-    sums[0].out[r % 2][part][c] = Dot(q, state) * gate.q_norm;
+    sums[0].out[staged][part][c] = Dot(q, state) * gate.q_norm;
     if (mine && deepest >= 0 && (a.keep_rows || r + 1 == a.rows)) {
       float* to = states + (a.keep_rows ? r : 0) * slot_size;
       WARMLEG_UNROLL
-      for (int j = kDepth - 1; j >= 0; --j) to[at[j]] = state[j];
+      for (int j = kDepth - 1; j >= 0; --j) StoreStreaming(to + at[j], state[j]);
     }
     value = following;
   }
   BlockSync();
-  write_out(a.rows - 1);
+  write_out((a.rows - 1) / kStaged * kStaged, a.rows);
 }
 
 template <int kDepth>
