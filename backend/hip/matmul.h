@@ -25,12 +25,15 @@ bool MatMulStaged(Queue& queue, const MatMulArgs& args);
 
 #if defined(WARMLEG_KERNELS)
 
-// What a sum becomes as output n of row r.
+__device__ inline float ResidualAt(const MatMulShape& s, int r, int n) {
+  return s.residual != nullptr ? s.residual[r * s.residual_row + n] : 0;
+}
+
+// What a sum becomes as output n.
 template <class B>
-__device__ float Finished(float sum, const B* bias, const MatMulShape& s, int r, int n) {
+__device__ float Finished(float sum, const B* bias, const MatMulShape& s, int n, float residual) {
   if (bias != nullptr) sum += ToFloat(bias[n]);
-  if (s.residual != nullptr) sum += s.residual[r * s.residual_row + n];
-  return sum;
+  return s.residual != nullptr ? sum + residual : sum;
 }
 
 // Four values of row r from column c on; 0 outside.
@@ -62,7 +65,7 @@ __device__ void WriteTiles(const float (&sum)[kOutputTiles][kRowTiles][T::kValue
         const int n = n0 + o * kTileRows + T::Output(lane, i);
         const int row = r0 + r * kTileRows + T::Row(lane, i);
         if (n >= s.n || row >= s.rows) continue;
-        out[row * s.out_row + n] = Finished(sum[o][r][i], bias, s, row, n);
+        out[row * s.out_row + n] = Finished(sum[o][r][i], bias, s, n, ResidualAt(s, row, n));
       }
     }
   }

@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(kBlock)
     for (int r = 0; r < kRows; ++r) {
       const float total = WaveSum<kWave>(sum[o][r]);
       if (lane != (o * kRows + r) % kWave || n0 + o >= s.n || r0 + r >= s.rows) continue;
-      out[(r0 + r) * s.out_row + n0 + o] = Finished(total, bias, s, r0 + r, n0 + o);
+      out[(r0 + r) * s.out_row + n0 + o] = Finished(total, bias, s, n0 + o, ResidualAt(s, r0 + r, n0 + o));
     }
   }
 }

@@ -303,25 +303,39 @@ __device__ void Join(const Unit& unit, const float (&sum)[kTiles<kHalves>][kHalv
       }
     }
   }
-  BlockSync();
   // a thread keeps its row and its place in a tile
-  const int at_once = kBlock / kTileRows / s.rows;
-  const int place = Thread() % kTileRows;
-  const int row = Thread() / kTileRows % s.rows;
-  const int first = Thread() / kTileRows / s.rows;
-  if (first >= at_once || place >= unit.height) return;
+  constexpr int kOutputs = kTileOutputs<kEnd>;
+  constexpr int kOwn = DivUp(kTiles<kHalves> * kOutputs * 8 * kHalves, kBlock);
+  const int at_once = kBlock / kOutputs / s.rows;
+  const int place = Thread() % kOutputs;
+  const int row = Thread() / kOutputs % s.rows;
+  const int first = Thread() / kOutputs / s.rows;
+  const bool mine = first < at_once && place < unit.height;
+  const auto output_of = [&](int e) { return (first + e * at_once) * unit.height + place; };
+  float residual[kOwn] = {};  // on its way while the waves meet
+  if constexpr (kEnd == End::plain) {
+    WARMLEG_UNROLL
+    for (int e = 0; e < kOwn; ++e) {
+      if (mine && output_of(e) < unit.count) residual[e] = ResidualAt(s, row, unit.first + output_of(e));
+    }
+  }
+  BlockSync();
+  if (!mine) return;
   float scale = 1;
   if constexpr (kNorm) {
     scale = Rsqrt(OverWaves<8 * kHalves>(squares[0] + row) / static_cast<float>(s.k) + norm.eps);
   }
-  for (int m = first; m * unit.height + place < unit.count; m += at_once) {
+  WARMLEG_UNROLL
+  for (int e = 0; e < kOwn; ++e) {
+    if (output_of(e) >= unit.count) break;
+    const int m = first + e * at_once;
     const float total = OverWaves<kSums<kHalves>>(shared + SumAt<kHalves>(m, 0, row, place)) * scale;
-    const int n = unit.first + m * unit.height + place;
+    const int n = unit.first + output_of(e);
     if constexpr (kEnd == End::silu_mul) {
       const float* up = shared + SumAt<kHalves>(m, 0, row, place + kTileRows / 2);
       out[row * s.out_row + n] = Silu(total) * (OverWaves<kSums<kHalves>>(up) * scale);
     } else {
-      out[row * s.out_row + n] = Finished(total, bias, s, row, n);
+      out[row * s.out_row + n] = Finished(total, bias, s, n, residual[e]);
     }
   }
 }
