@@ -21,7 +21,7 @@ constexpr int kDepth = 64;          // of a key, staged at a time
 constexpr int kPitch = kDepth + 4;  // 16-byte aligned, no two lanes of a load on one bank
 constexpr int kMany = 48;           // queries of a block that reads long contexts once for them all
 constexpr int kManyTiles = 32;
-constexpr int kTilesAhead = 3;  // tiles of a combining thread on the way
+constexpr int kTilesAhead = 4;  // tiles of a combining thread on the way
 constexpr int kJoined = 4;      // queries whose parts are added at a time
 constexpr int kSpan = 64;       // columns of a combining block
 constexpr int kSpanParts = kBlock / kSpan;
@@ -376,17 +376,14 @@ __global__ void __launch_bounds__(kBlock) CombineKernel(Queries a, KeysT keys) {
   WARMLEG_SHARED(float, partial, [kBlock / kWave]);
   WARMLEG_SHARED(float, sums, [2][kSpanParts][kSpan]);
   const int row = BlockX() / a.nq;
-  const int pairs = a.rows * a.nq;
-  // tiles count from the first one that any row of the call sees
+  const int64_t pairs = static_cast<int64_t>(a.rows) * a.nq;
+  const int64_t at = BlockX();
   const int base = keys.Begin(0) / kTile;
-  const int begin = keys.Begin(row) / kTile - base;
-  const int end = DivUp(keys.End(row), kTile) - base;
-  const float* const max_of = a.max + BlockX();
-  const float* const sum_of = a.sum + BlockX();
+  const int begin = keys.Begin(row) / kTile;
+  const int end = DivUp(keys.End(row), kTile);
   const int run = Thread() / kSpan;
   const int column = BlockY() * kSpan + Thread() % kSpan;
-  const float* const values_of = a.values + (int64_t{BlockX()} * a.d + (column < a.d ? column : a.d - 1));
-  const int64_t values_step = int64_t{pairs} * a.d;
+  const int c = column < a.d ? column : a.d - 1;
   float of_tile[kTilesAhead];
   float of_sum[kTilesAhead];
   float of_value[kTilesAhead];
@@ -394,16 +391,16 @@ __global__ void __launch_bounds__(kBlock) CombineKernel(Queries a, KeysT keys) {
     WARMLEG_UNROLL
     for (int e = 0; e < kTilesAhead; ++e) {
       const int tile = t + e * kSpanParts;
-      of_tile[e] = tile < end ? max_of[tile * pairs] : -Infinity();
-      of_sum[e] = tile < end ? sum_of[tile * pairs] : 0;
-      of_value[e] = tile < end ? values_of[tile * values_step] : 0;
+      const int64_t i = (tile - base) * pairs + at;
+      of_tile[e] = tile < end ? a.max[i] : -Infinity();
+      of_sum[e] = tile < end ? a.sum[i] : 0;
+      of_value[e] = tile < end ? a.values[i * a.d + c] : 0;
     }
   };
-  const int before = (begin + base) % kSpanParts;  // runs count from position 0
-  int t = begin + (run + kSpanParts - before) % kSpanParts;
+  int t = begin + (run + kSpanParts - begin % kSpanParts) % kSpanParts;
   fetch(t);
   float max = -Infinity();
-  for (int i = begin + Thread(); i < end; i += kBlock) max = fmaxf(max, max_of[i * pairs]);
+  for (int i = begin + Thread(); i < end; i += kBlock) max = fmaxf(max, a.max[(i - base) * pairs + at]);
   max = BlockMax<kWave>(max, partial);
   float sum = 0;
   float total = 0;
@@ -423,7 +420,7 @@ __global__ void __launch_bounds__(kBlock) CombineKernel(Queries a, KeysT keys) {
     sum += sums[0][i][Thread()];
     total += sums[1][i][Thread()];
   }
-  a.out[int64_t{BlockX()} * a.d + column] = total / sum;
+  a.out[at * a.d + column] = total / sum;
 }
 
 template <int kQueries, class KeysT>
