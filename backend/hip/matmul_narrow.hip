@@ -190,19 +190,21 @@ struct Norm {
 };
 
 // A lane's values of a piece of x: row lane / 4 (and 8 further), octet lane % 4 of each chunk. Past the last
-// row and past k something is read that nobody uses: sums of rows that are not written, products with 0.
-// With kNorm a row is multiplied by the norm's weight here and by 1 / its root mean square at the end.
+// row they are 0, on which the matrix unit spends less power; past k something is read that meets weights of
+// 0. With kNorm a row is multiplied by the norm's weight here and by 1 / its root mean square at the end.
 template <int kHalves, bool kNorm>
 struct Activations {
   const float* row[kHalves];
-  Vec<float, 4> at[kChunks<kHalves>][kHalves][2];
+  bool there[kHalves];
+  Vec<float, 4> at[kChunks<kHalves>][kHalves][2] = {};
   Octet gain[kNorm ? kChunks<kHalves> : 1];
 
   __device__ Activations(const float* x, const MatMulShape& s) {
     WARMLEG_UNROLL
     for (int h = 0; h < kHalves; ++h) {
       const int r = h * 8 + LaneId<kWaveSize>() / 4;
-      row[h] = x + (r < s.rows ? r : s.rows - 1) * s.x_row;
+      row[h] = x + r * s.x_row;
+      there[h] = r < s.rows;
     }
   }
   __device__ void Load(const MatMulShape& s, const Norm& norm, int k0) {
@@ -212,6 +214,7 @@ struct Activations {
       if constexpr (kNorm) gain[c] = Octet::Load(norm.weight + (k < s.k ? k : 0));
       WARMLEG_UNROLL
       for (int h = 0; h < kHalves; ++h) {
+        if (!there[h]) continue;
         const float* from = row[h] + (k < s.k ? k : 0);
         WARMLEG_UNROLL
         for (int e = 0; e < 2; ++e) {
