@@ -16,6 +16,11 @@ namespace {
 constexpr int kColumns = 32;   // of the state, of one block
 constexpr int kMaxParts = 16;  // of a column
 constexpr int kStaged = 8;     // rows
+#if defined(WARMLEG_VENDOR_NVIDIA)
+constexpr int kKeysAhead = kStaged;
+#else
+constexpr int kKeysAhead = 2;  // rows whose keys are on the way: more would spill scalar registers
+#endif
 
 struct Gates {
   float decay, beta, k_norm, q_norm;
@@ -27,20 +32,18 @@ struct Sums {
 };
 
 // q and k of rows first .. first + rows - 1, raw and followed by zeros: [rows][q, k][width].
-template <int kWave>
 __device__ void StageKeys(const Rule& a, int first, int rows, int key_head, int width, float* shared) {
-  constexpr int kAhead = kWave == 32 ? kStaged : 2;  // more would spill scalar registers on gfx90a
   for (int c = Thread(); c < width; c += Threads()) {
-    for (int i0 = 0; i0 < rows; i0 += kAhead) {
-      float value[kAhead][2];
+    for (int i0 = 0; i0 < rows; i0 += kKeysAhead) {
+      float value[kKeysAhead][2];
       WARMLEG_UNROLL
-      for (int e = 0; e < kAhead; ++e) {
+      for (int e = 0; e < kKeysAhead; ++e) {
         const bool there = i0 + e < rows && c < a.dk;
         value[e][0] = there ? a.q.At(first + i0 + e, key_head)[c] : 0;
         value[e][1] = there ? a.k.At(first + i0 + e, key_head)[c] : 0;
       }
       WARMLEG_UNROLL
-      for (int e = 0; e < kAhead && i0 + e < rows; ++e) {
+      for (int e = 0; e < kKeysAhead && i0 + e < rows; ++e) {
         shared[2 * (i0 + e) * width + c] = value[e][0];
         shared[(2 * (i0 + e) + 1) * width + c] = value[e][1];
       }
@@ -143,7 +146,7 @@ __global__ void WARMLEG_BOUNDS(kColumns* kMaxParts, 1)
       const int rows = a.rows - r < kStaged ? a.rows - r : kStaged;
       BlockSync();
       if (r > 0) write_out(r - kStaged, r);
-      StageKeys<kWave>(a, r, rows, h / a.served, width, keys);
+      StageKeys(a, r, rows, h / a.served, width, keys);
       // by the last threads, which have few keys or none: the first would wait for the memory twice
       if (const int gated = Threads() - 1 - Thread(); gated < rows) {
         const float step = Softplus(a.a[(r + gated) * a.a_row + h] + ToFloat(dt_bias[h]));
