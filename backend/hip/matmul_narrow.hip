@@ -32,7 +32,7 @@ inline constexpr int kChunks = kPiece<kHalves> / kTileK;
 template <int kHalves>
 inline constexpr int kSlot = kChunks<kHalves> * 2 * kWaveSize;  // octets of a tile's piece
 template <int kHalves>
-inline constexpr int kDepth = kHalves == 1 ? 4 : 8;  // tiles of a wave on the way
+inline constexpr int kDepth = kHalves == 1 ? 4 : 5;  // tiles of a wave on the way
 // As many as registers hold: each unit reads all of x.
 template <int kHalves>
 inline constexpr int kTiles = kHalves == 1 ? 9 : 4;
