@@ -29,21 +29,23 @@ int64_t Slots(const model::DraftWeights* draft) {
 
 }  // namespace
 
-Chain::Chain(const model::TargetWeights& target, const model::DraftWeights* draft, int64_t capacity)
+Chain::Chain(const model::TargetWeights& target, const model::DraftWeights* draft, int64_t capacity,
+             int64_t prefill_chunk)
     : queue_(target.pool->backend().CreateQueue()),
-      target_(target, kPrefillChunk),
-      draft_(draft != nullptr ? std::make_unique<model::Draft>(*draft, target, kPrefillChunk) : nullptr),
+      chunk_(std::max<int64_t>(kMaxRows, std::min(prefill_chunk, capacity))),
+      target_(target, chunk_),
+      draft_(draft != nullptr ? std::make_unique<model::Draft>(*draft, target, chunk_) : nullptr),
       state_(target.config, capacity, Slots(draft), target.pool->backend()),
       draft_state_(draft != nullptr
                        ? std::make_unique<model::DraftState>(draft->config, capacity, target.pool->backend())
                        : nullptr),
       pool_(target.pool->backend()) {
-  prompt_ids_ = pool_.New(DType::i32, {kPrefillChunk});
+  prompt_ids_ = pool_.New(DType::i32, {chunk_});
   outcome_ = pool_.New(DType::i32, {2 + 2 * kMaxRows});
   result_ = outcome_.Rows(0, 2 + kMaxRows);
   block_ids_ = outcome_.Rows(2 + kMaxRows, kMaxRows);
   mask_ids_ = pool_.New(DType::i32, {kMaxRows});
-  taps_ = pool_.New(DType::f32, {kPrefillChunk, TapWidth(draft)});
+  taps_ = pool_.New(DType::f32, {chunk_, TapWidth(draft)});
   logits_ = pool_.New(DType::f32, {kMaxRows, target.config.vocab});
   choice_ = pool_.New(DType::i32, {kMaxRows});
   seed_ = pool_.New(DType::i32, {3});
@@ -96,8 +98,9 @@ void Chain::Begin(int64_t limit, std::span<const int32_t> stop_ids, const Sampli
 }
 
 int32_t Chain::Prefill(std::span<const int32_t> prompt, vt::Precision precision, bool for_draft) {
-  for (size_t done = 0; done < prompt.size(); done += kPrefillChunk) {
-    const size_t rows = std::min<size_t>(kPrefillChunk, prompt.size() - done);
+  const auto chunk = static_cast<size_t>(chunk_);
+  for (size_t done = 0; done < prompt.size(); done += chunk) {
+    const size_t rows = std::min(chunk, prompt.size() - done);
     const auto n = static_cast<int64_t>(rows);
     const bool last = done + rows == prompt.size();
     backend().CopyIn(*queue_, prompt_ids_.data, prompt.data() + done, rows * sizeof(int32_t));

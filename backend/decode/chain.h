@@ -16,7 +16,8 @@
 
 namespace warmleg::decode {
 
-inline constexpr int64_t kPrefillChunk = 2048;  // rows of one prefill pass: bounds the work buffers
+// Rows of one prefill pass, at most; fewer where the capacity is smaller. The work buffers are as large.
+inline constexpr int64_t kPrefillChunk = 2048;
 
 // What the host learns of a step.
 struct StepResult {
@@ -33,8 +34,9 @@ struct StateDump {
 
 class Chain {
  public:
-  // `draft` may be null. capacity: prompt + new tokens.
-  Chain(const model::TargetWeights& target, const model::DraftWeights* draft, int64_t capacity);
+  // `draft` may be null. capacity: prompt + new tokens. At least kMaxRows rows make a chunk.
+  Chain(const model::TargetWeights& target, const model::DraftWeights* draft, int64_t capacity,
+        int64_t prefill_chunk = kPrefillChunk);
 
   int64_t capacity() const { return state_.capacity; }
   vt::Queue& queue() { return *queue_; }
@@ -94,17 +96,18 @@ class Chain {
   void RequireToken(int32_t token) const;
 
   std::unique_ptr<vt::Queue> queue_;
+  int64_t chunk_;  // rows of a prefill pass
   model::Target target_;
   std::unique_ptr<model::Draft> draft_;
   model::TargetState state_;
   std::unique_ptr<model::DraftState> draft_state_;
   vt::TensorPool pool_;
-  vt::Tensor prompt_ids_;  // [kPrefillChunk] i32
+  vt::Tensor prompt_ids_;  // [chunk_] i32
   vt::Tensor outcome_;  // [2 + 2 * kMaxRows] i32: result_ and block_ids_ side by side, read back in one copy
   vt::Tensor result_;   // [2 + kMaxRows] i32, of outcome_
   vt::Tensor block_ids_;  // [kMaxRows] i32, of outcome_: anchor (the newest token), then drafts
   vt::Tensor mask_ids_;   // [kMaxRows] i32: anchor, then mask tokens
-  vt::Tensor taps_;       // [kPrefillChunk, tap_layers * hidden]
+  vt::Tensor taps_;       // [chunk_, tap_layers * hidden]
   vt::Tensor logits_;     // [kMaxRows, vocab]
   vt::Tensor choice_;     // [kMaxRows] i32: the target's token of each row
   vt::Tensor scaled_;     // [kMaxRows, vocab]: logits after temperature, top-k, top-p, then probabilities

@@ -57,6 +57,32 @@ TEST(Round, EveryBudgetGivesExactlyThatManyTokensAndPlainsOutput) {
   }
 }
 
+TEST(Round, APromptInChunksLeavesTheStatesOfOnePass) {
+  Pair& pair = Tiny();
+  const std::vector<int32_t>& text = FirstCase().prompt_ids;
+  std::vector<int32_t> prompt;
+  while (prompt.size() < 2 * vt::kMaxRows + 3) prompt.push_back(text[prompt.size() % text.size()]);
+  decode::Chain whole(pair.target, &pair.draft, kCapacity);
+  decode::Chain chunked(pair.target, &pair.draft, kCapacity, vt::kMaxRows);
+  for (decode::Chain* chain : {&whole, &chunked}) chain->Begin(kCapacity, {});
+  EXPECT_EQ(whole.Prefill(prompt, vt::Precision::exact, true),
+            chunked.Prefill(prompt, vt::Precision::exact, true));
+  const decode::StateDump expected = whole.DumpStates();
+  const decode::StateDump actual = chunked.DumpStates();
+  EXPECT_EQ(actual.covered, expected.covered);
+  ASSERT_EQ(actual.tensors.size(), expected.tensors.size());
+  for (size_t t = 0; t < expected.tensors.size(); ++t) {
+    SCOPED_TRACE(expected.tensors[t].first);
+    const std::vector<float>& want = expected.tensors[t].second;
+    ASSERT_EQ(actual.tensors[t].second.size(), want.size());
+    double worst = 0;
+    for (size_t i = 0; i < want.size(); ++i) {
+      worst = std::max(worst, std::abs(actual.tensors[t].second[i] - want[i]) / (1.0 + std::abs(want[i])));
+    }
+    EXPECT_LT(worst, 2e-3);
+  }
+}
+
 TEST(Round, SmallerBlocksGiveTheSameOutput) {
   Pair& pair = Tiny();
   Session session(pair.target, &pair.draft, kCapacity);
