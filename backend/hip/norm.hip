@@ -14,7 +14,13 @@ constexpr int kHeld = 8;  // values of a thread, kept: ThreadsFor has threads en
 
 int ThreadsFor(int64_t n) { return n >= 2048 ? 1024 : n >= 512 ? 256 : 64; }
 
-// 1 / root mean square of the n values that `at` gives; `at` is called once for each.
+// 1 / root mean square of n values, of which `squares` is this thread's share of the sum of squares.
+template <int kWave>
+__device__ float InverseRms(float squares, int n, float eps, float* partial) {
+  return Rsqrt(BlockSum<kWave>(squares, partial) / static_cast<float>(n) + eps);
+}
+
+// The same of the values that `at` gives; `at` is called once for each.
 template <int kWave, class At>
 __device__ float InverseRms(int n, float eps, float* partial, const At& at) {
   float sum = 0;
@@ -22,7 +28,7 @@ __device__ float InverseRms(int n, float eps, float* partial, const At& at) {
     const float x = at(i);
     sum = fmaf(x, x, sum);
   }
-  return Rsqrt(BlockSum<kWave>(sum, partial) / static_cast<float>(n) + eps);
+  return InverseRms<kWave>(sum, n, eps, partial);
 }
 
 template <int kWave, class W>
@@ -77,7 +83,7 @@ __global__ void GatedRmsNormKernel(const float* x, HeadView<float> z, const W* w
     factor[e] = i < n ? ToFloat(weight[i]) * Silu(gate[i]) : 0;
     sum = fmaf(value[e], value[e], sum);
   }
-  const float scale = Rsqrt(BlockSum<kWave>(sum, partial) / static_cast<float>(n) + eps);
+  const float scale = InverseRms<kWave>(sum, n, eps, partial);
   WARMLEG_UNROLL
   for (int e = 0; e < kHeld; ++e) {
     const int i = Thread() + e * Threads();
