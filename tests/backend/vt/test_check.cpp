@@ -62,6 +62,9 @@ TEST(Check, GroupsHeadsSlotsAndLimits) {
   EXPECT_EQ(Refusal(conv), "op CausalConv1d: keep_rows needs a slot for every row");
   EXPECT_EQ(Refusal(vt::TopKPairsArgs{.x = T({1, 9}), .values = T({1, 10}), .ids = I({1, 10})}),
             "op TopKPairs: k is larger than the vocabulary or than 64");
+  EXPECT_EQ(Refusal(vt::GatedRmsNormArgs{
+                .x = T({2, 1, 513}), .z = T({2, 1, 513}), .weight = T({513}), .out = T({2, 1, 513})}),
+            "op GatedRmsNorm: a head of x is larger than 512");
   EXPECT_EQ(Refusal(vt::RopeArgs{.x = T({1, 2, 6}), .positions = I({1}), .inv_freq = T({4})}),
             "op Rope: inv_freq is longer than half a head");
 }
