@@ -19,8 +19,10 @@ constexpr int kBlock = 256;
 constexpr int kTile = 64;           // keys
 constexpr int kDepth = 64;          // of a key, staged at a time
 constexpr int kPitch = kDepth + 4;  // 16-byte aligned, no two lanes of a load on one bank
-constexpr int kMany = 48;           // queries of a block that reads long contexts once for them all
-constexpr int kManyTiles = 32;
+constexpr int kFewest = 8;          // queries of a block
+constexpr int kFew = 16;
+constexpr int kMany = 48;  // of one that reads long contexts once for them all
+constexpr int kManyKeys = 32 * kTile;
 constexpr int kTilesAhead = 4;  // tiles of a combining thread on the way
 constexpr int kJoined = 4;      // queries whose parts are added at a time
 constexpr int kSpan = 64;       // columns of a combining block
@@ -323,48 +325,69 @@ __device__ void Finish(const Queries& a, const Columns& mine, int tile, Shared<k
   }
 }
 
+// A tile, counted from the first one that any row of the call sees, for the pairs of a chunk.
 template <int kWave, int kQueries, class KeysT>
-__global__ void WARMLEG_BOUNDS(kBlock, 2) AttendKernel(Queries a, KeysT keys_of_all) {
-  WARMLEG_WAVE_KERNEL(kWave);
-  StartInOrder();
-  WARMLEG_SHARED(Shared<kQueries>, s, [1]);
-  const KeysT keys = keys_of_all.Head(BlockZ());
-  const int g0 = BlockY() * kQueries;
+__device__ void Attend(const Queries& a, const KeysT& keys, int chunk, int tile, Shared<kQueries>& s) {
+  const int g0 = chunk * kQueries;
   const int last = (g0 + kQueries - 1) / a.group;
   const int end = keys.End(last < a.rows ? last : a.rows - 1);
-  // tiles count from the first one that any row of the call sees
-  const int j0 = (keys.Begin(0) / kTile + BlockX()) * kTile;
+  const int j0 = (keys.Begin(0) / kTile + tile) * kTile;
   if (j0 >= end) return;
   if (Thread() < kQueries) {
     const Pair pair = PairAt(a, g0 + Thread(), BlockZ());
-    s[0].query[Thread()] = pair.row < a.rows ? pair.row * a.q.row + pair.head * a.q.head : -1;
-    s[0].row[Thread()] = pair.row;
-    s[0].pair[Thread()] = pair.row * a.nq + pair.head;
+    s.query[Thread()] = pair.row < a.rows ? pair.row * a.q.row + pair.head * a.q.head : -1;
+    s.row[Thread()] = pair.row;
+    s.pair[Thread()] = pair.row * a.nq + pair.head;
   }
   const Columns mine(a.d);
   const int first = keys.Begin(g0 / a.group);
   if constexpr (kQueries == kMany) {
     BlockSync();
-    Scores(a, keys, j0, end, s[0]);
-    Weights<kWave>(s[0]);
-    WriteSums(a, BlockX(), s[0]);
-    return ManyValues(a, keys, mine, first, j0, end, BlockX(), s[0]);
+    Scores(a, keys, j0, end, s);
+    Weights<kWave>(s);
+    WriteSums(a, tile, s);
+    ManyValues(a, keys, mine, first, j0, end, tile, s);
   } else {
     constexpr int kAhead = Plan<kQueries>::kAhead;
     Values<kAhead> next;
     next.Fetch(a, keys, mine, first, j0 + mine.part, end);
     BlockSync();
-    Scores(a, keys, j0, end, s[0]);
-    Weights<kWave>(s[0]);
-    WriteSums(a, BlockX(), s[0]);
+    Scores(a, keys, j0, end, s);
+    Weights<kWave>(s);
+    WriteSums(a, tile, s);
     float acc[kQueries][4] = {};
     for (int j = mine.part; j < kTile && j0 + j < end; j += mine.parts * kAhead) {
       const Values<kAhead> now = next;
       next.Fetch(a, keys, mine, first, j0 + j + mine.parts * kAhead, end);
-      AddValues(s[0], now, j, mine.parts, acc);
+      AddValues(s, now, j, mine.parts, acc);
     }
-    Finish(a, mine, BlockX(), s[0], acc);
+    Finish(a, mine, tile, s, acc);
   }
+}
+
+template <int kWave, int kQueries, class KeysT>
+__global__ void WARMLEG_BOUNDS(kBlock, 2) AttendKernel(Queries a, KeysT keys) {
+  WARMLEG_WAVE_KERNEL(kWave);
+  StartInOrder();
+  WARMLEG_SHARED(Shared<kQueries>, s, [1]);
+  Attend<kWave>(a, keys.Head(BlockZ()), BlockY(), BlockX(), s[0]);
+}
+
+// Chunks of kFew pairs or of kMany, which only the position tells: few tiles are better shared by more
+// blocks, many better read once. The bits are the same, so that the choice is free.
+union EitherShared {
+  Shared<kFew> few;
+  Shared<kMany> many;
+};
+template <int kWave>
+__global__ void WARMLEG_BOUNDS(kBlock, 2) AttendEitherKernel(Queries a, CacheKeys keys) {
+  WARMLEG_WAVE_KERNEL(kWave);
+  StartInOrder();
+  WARMLEG_SHARED(EitherShared, s, [1]);
+  const CacheKeys of_head = keys.Head(BlockZ());
+  if (keys.End(a.rows - 1) < kManyKeys) return Attend<kWave>(a, of_head, BlockY(), BlockX(), s[0].few);
+  constexpr int kJoint = kMany / kFew;
+  if (BlockY() % kJoint == 0) Attend<kWave>(a, of_head, BlockY() / kJoint, BlockX(), s[0].many);
 }
 
 // out = sum of the tiles that the row sees, under their common maximum: kSpanParts runs of every
@@ -423,32 +446,30 @@ __global__ void __launch_bounds__(kBlock) CombineKernel(Queries a, KeysT keys) {
   a.out[at * a.d + column] = total / sum;
 }
 
-template <int kQueries, class KeysT>
-void RunAttend(Queue& queue, Queries a, const KeysT& keys, int max_tiles, const char* purpose) {
+template <class KeysT>
+void Dispatch(Queue& queue, Queries a, const KeysT& keys, int max_tiles, const char* purpose) {
   const int64_t pairs = static_cast<int64_t>(a.rows) * a.nq;
-  const int chunks = DivUp(a.rows * a.group, kQueries);
   a.values = Scratch<float>(queue, purpose, static_cast<size_t>(max_tiles * pairs * (a.d + 2)));
   a.max = a.values + max_tiles * pairs * a.d;
   a.sum = a.max + max_tiles * pairs;
+  const int of_head = a.rows * a.group;
+  const int heads = a.nq / a.group;
   WithWave(queue, [&](auto wave) {
-    launch_early(AttendKernel<wave(), kQueries, KeysT>, Blocks(max_tiles, chunks, a.nq / a.group), kBlock, 0,
-                 queue, a, keys);
-  });
-  WithWave(queue, [&](auto wave) {
+    const auto run = [&](auto* kernel, int queries) {
+      const int chunks = DivUp(of_head, queries);
+      launch_early(kernel, Blocks(max_tiles, chunks, heads), kBlock, 0, queue, a, keys);
+    };
+    constexpr bool kCache = std::is_same_v<KeysT, CacheKeys>;
+    const bool four_parts = a.d > kBlock / 2 && a.d <= kBlock;
+    if (of_head <= kFewest) {
+      run(AttendKernel<wave(), kFewest, KeysT>, kFewest);
+    } else if (kCache && four_parts && of_head > kFew) {
+      if constexpr (kCache) run(AttendEitherKernel<wave()>, kFew);
+    } else {
+      run(AttendKernel<wave(), kFew, KeysT>, kFew);
+    }
     launch_early(CombineKernel<wave(), KeysT>, Blocks(pairs, DivUp(a.d, kSpan)), kBlock, 0, queue, a, keys);
   });
-}
-
-template <class KeysT>
-void Dispatch(Queue& queue, const Queries& a, const KeysT& keys, int max_tiles, const char* purpose) {
-  if (a.rows * a.group <= 8) return RunAttend<8>(queue, a, keys, max_tiles, purpose);
-  // The same bits, so that the choice is free: few tiles are better shared by more blocks.
-  if constexpr (std::is_same_v<KeysT, CacheKeys>) {
-    const bool four_parts = a.d > kBlock / 2 && a.d <= kBlock;
-    if (four_parts && a.rows * a.group > 16 && max_tiles >= kManyTiles)
-      return RunAttend<kMany>(queue, a, keys, max_tiles, purpose);
-  }
-  RunAttend<16>(queue, a, keys, max_tiles, purpose);
 }
 
 // Whether every vector of the views may be read 16 bytes at a time.

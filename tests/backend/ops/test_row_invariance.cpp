@@ -85,18 +85,18 @@ TEST_F(RowInvariance, Norms) {
   });
 }
 
-// The second shape is that of a long context, which more rows read together.
+// The second starts below a long context, from which on more rows are read together, and ends in one.
 TEST_F(RowInvariance, Attention) {
-  for (const auto& [d, capacity, group] :
-       {std::tuple<int64_t, int64_t, int64_t>{40, 140, 2}, {136, 2048, 6}}) {
+  for (const auto& [d, capacity, group, start] :
+       {std::tuple<int64_t, int64_t, int64_t, int32_t>{40, 140, 2, 90}, {136, 2100, 6, 2040}}) {
     const vt::Tensor q = t_.Strided({rows_, 2 * group, d});
     const vt::Tensor k = t_.Random(kF32, {capacity, 2, d});
     const vt::Tensor v = t_.Random(kF32, {capacity, 2, d});
-    Check([&, d = d, group = group](int64_t first, int64_t n) {
+    Check([&, d = d, group = group, start = start](int64_t first, int64_t n) {
       const vt::AttentionArgs args = {.q = q.Rows(first, n),
                                       .k = k,
                                       .v = v,
-                                      .positions = Ascending(static_cast<int32_t>(first) + 90, n),
+                                      .positions = Ascending(static_cast<int32_t>(first) + start, n),
                                       .out = t_.Empty(kF32, {n, 2 * group, d}),
                                       .scale = 0.2F};
       Run(args);
