@@ -1,7 +1,7 @@
 // MatMul of up to kMaxRows rows on matrix instructions (NVIDIA): one sweep over bf16 weights.
 // Decomposition: a block a multiprocessor owns an equal share of the outputs, in units of up to kTiles tiles
-// of 16. Its waves take turns over spans of k: a wave splits a piece of x into three bf16 parts, which
-// carry all of float32, and the piece of each tile of the unit goes past them. Weights come through a ring in
+// of 16. Its waves take turns over spans of k: a wave splits a piece of x into two bf16 parts (tile.h), and
+// the piece of each tile of the unit goes past them. Weights come through a ring in
 // shared memory in which each lane reads what it copied itself, so that no barrier is met before the waves'
 // sums are added at the end of a unit. The ring is filled before earlier work has ended: weights are
 // constant. A row's sums, over a wave's pieces and then over the waves, depend on k alone, as do those of its
@@ -23,7 +23,6 @@ constexpr int kWaves = 8;
 constexpr int kBlock = kWaves * kWaveSize;
 constexpr int kSpan = 128;
 constexpr int kSummed = 2;  // chunks of kTileK added up before they join the sum
-constexpr int kSplits = 3;
 
 template <int kHalves>
 inline constexpr int kPiece = kSpan / kHalves;
@@ -163,23 +162,21 @@ class Weights {
   const bf16* at_ = nullptr;
 };
 
-__device__ inline uint32_t UpperHalves(float a, float b) {
-  return __builtin_bit_cast(uint32_t, a) >> 16 | (__builtin_bit_cast(uint32_t, b) & 0xffff0000U);
-}
-
 // As SplitBf16, eight values at once.
-__device__ inline void SplitOctet(const Vec<float, 4> (&x)[2], Octet (&part)[kSplits]) {
+__device__ inline void SplitOctet(const Vec<float, 4> (&x)[2], Octet (&part)[kExactSplits]) {
   float rest[8];
   WARMLEG_UNROLL
   for (int i = 0; i < 8; ++i) rest[i] = x[i / 4].at[i % 4];
   WARMLEG_UNROLL
-  for (int p = 0; p < kSplits; ++p) {
-    part[p].at = {UpperHalves(rest[0], rest[1]), UpperHalves(rest[2], rest[3]), UpperHalves(rest[4], rest[5]),
-                  UpperHalves(rest[6], rest[7])};
+  for (int p = 0; p < kExactSplits; ++p) {
+    uint32_t pair[4];
     WARMLEG_UNROLL
-    for (int i = 0; i < 8; ++i) {
-      rest[i] -= __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, rest[i]) & 0xffff0000U);
+    for (int i = 0; i < 4; ++i) {
+      pair[i] = RoundedPair(rest[2 * i], rest[2 * i + 1]);
+      rest[2 * i] -= __builtin_bit_cast(float, pair[i] << 16);
+      rest[2 * i + 1] -= __builtin_bit_cast(float, pair[i] & 0xffff0000U);
     }
+    part[p].at = {pair[0], pair[1], pair[2], pair[3]};
   }
 }
 
@@ -249,20 +246,21 @@ struct Activations {
 
 // sum += the tile times a piece of x.
 template <int kHalves>
-__device__ void AddPiece(const WeightTile<kHalves>& w, const Octet (&x)[kChunks<kHalves>][kHalves][kSplits],
+__device__ void AddPiece(const WeightTile<kHalves>& w,
+                         const Octet (&x)[kChunks<kHalves>][kHalves][kExactSplits],
                          float (&sum)[kHalves][4]) {
   WARMLEG_UNROLL
   for (int first = 0; first < kChunks<kHalves>; first += kSummed) {
     WARMLEG_UNROLL
     for (int h = 0; h < kHalves; ++h) {
-      float acc[kSplits][4] = {};
+      float acc[kExactSplits][4] = {};
       WARMLEG_UNROLL
       for (int c = first; c < first + kSummed; ++c) {
         WARMLEG_UNROLL
-        for (int p = 0; p < kSplits; ++p) AddHalf(acc[p], w.low[c], w.high[c], x[c][h][p]);
+        for (int p = 0; p < kExactSplits; ++p) AddHalf(acc[p], w.low[c], w.high[c], x[c][h][p]);
       }
       WARMLEG_UNROLL
-      for (int i = 0; i < 4; ++i) sum[h][i] += acc[0][i] + (acc[1][i] + acc[2][i]);
+      for (int i = 0; i < 4; ++i) sum[h][i] += acc[0][i] + acc[1][i];
     }
   }
 }
@@ -362,7 +360,7 @@ __global__ void __launch_bounds__(kBlock, 1)
     float squares[kHalves] = {};
     for (int k0 = first_k; k0 - first_k < s.k;) {
       if constexpr (kNorm) next.Normalise(s, norm, k0, squares);
-      Octet part[kChunks<kHalves>][kHalves][kSplits];
+      Octet part[kChunks<kHalves>][kHalves][kExactSplits];
       WARMLEG_UNROLL
       for (int c = 0; c < kChunks<kHalves>; ++c) {
         WARMLEG_UNROLL

@@ -1,6 +1,6 @@
 // MatMul of more than kMaxRows rows on matrix instructions (NVIDIA).
-// x becomes bf16 first, in scratch. precision bf16: rounded once; exact: as three bf16 parts, whose products
-// are exact in float32, and sums taken out of the matrix unit every 128 k.
+// x becomes bf16 first, in scratch. precision bf16: rounded once; exact: as two bf16 parts (tile.h),
+// and sums taken out of the matrix unit every 128 k.
 // Decomposition: a block owns 128 outputs x 128 rows, a wave 32 x 64 of them in tiles of 16 x 16; k in steps
 // of 32 through a ring of stages in shared memory, which asynchronous copies fill three steps ahead. A sum is
 // in the order of k, as in matmul_wide.hip. Bytes: w once for 128 rows, x once for 128 outputs, mostly from
@@ -154,7 +154,7 @@ void Run(Queue& queue, const MatMulArgs& args, const MatMulShape& shape) {
 
 bool MatMulStaged(Queue& queue, const MatMulArgs& args) {
   const MatMulShape shape = ShapeOf(args);
-  shape.round_x ? Run<1>(queue, args, shape) : Run<3>(queue, args, shape);
+  shape.round_x ? Run<1>(queue, args, shape) : Run<kExactSplits>(queue, args, shape);
   return true;
 }
 

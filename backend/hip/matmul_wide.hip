@@ -1,7 +1,7 @@
 // MatMul of more than kMaxRows rows: out = x w^T (+ bias) (+ residual) on the tile interface.
 // Decomposition: a block owns 128 outputs x 64 rows, a wave a part of them in tiles of 16 x 16; k in steps of
 // 32 through two shared buffers, the next step's loads in flight. precision bf16: x rounded once; exact: x as
-// three bf16 parts, whose products are exact in float32, and sums taken out of the matrix unit every 128 k.
+// two bf16 parts (tile.h), and sums taken out of the matrix unit every 128 k.
 // Bytes: w once for 64 rows, x once for 128 outputs, mostly from the cache. Bound: the matrix unit.
 #include "backend/hip/matmul.h"
 
@@ -112,7 +112,7 @@ void MatMulWide(Queue& queue, const MatMulArgs& args) {
         launch_early(WideKernel<kWave, 1, B>, blocks, kBlock, 0, queue, args.x.as<const float>(),
                      args.w.as<const bf16>(), bias, args.out.as<float>(), shape);
       } else {
-        launch_early(WideKernel<kWave, 3, B>, blocks, kBlock, 0, queue, args.x.as<const float>(),
+        launch_early(WideKernel<kWave, kExactSplits, B>, blocks, kBlock, 0, queue, args.x.as<const float>(),
                      args.w.as<const bf16>(), bias, args.out.as<float>(), shape);
       }
     });

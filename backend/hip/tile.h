@@ -20,18 +20,18 @@ inline constexpr int kTileK = 32;
 
 #if defined(WARMLEG_KERNELS)
 
-// x as bf16 values. One: rounded to nearest. Three: 8 of its 24 bits each, so that their sum is x itself.
+// The parts of a float32 activation in precision exact. Their products with bf16 weights are exact in
+// float32.
+inline constexpr int kExactSplits = 2;
+
+// x as bf16 values, each what the ones before leave, rounded to nearest: one is within 2^-8 of x, two are
+// within 2^-17.
 template <int kSplits>
 __device__ inline void SplitBf16(float x, bf16 (&part)[kSplits]) {
-  static_assert(kSplits == 1 || kSplits == 3);
-  if constexpr (kSplits == 1) {
-    part[0] = ToBf16(x);
-  } else {
-    WARMLEG_UNROLL
-    for (int i = 0; i < kSplits; ++i) {
-      part[i] = {static_cast<uint16_t>(__builtin_bit_cast(uint32_t, x) >> 16)};
-      x -= ToFloat(part[i]);
-    }
+  WARMLEG_UNROLL
+  for (int i = 0; i < kSplits; ++i) {
+    part[i] = ToBf16(x);
+    x -= ToFloat(part[i]);
   }
 }
 
@@ -68,6 +68,13 @@ struct Octet {
   uint4 at;
   __device__ static Octet Load(const bf16* p) { return {*reinterpret_cast<const uint4*>(p)}; }
 };
+
+// Both rounded to nearest bf16, the first in the lower half (PTX ISA, cvt).
+__device__ inline uint32_t RoundedPair(float first, float second) {
+  uint32_t pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+  return pair;
+}
 
 // Asynchronous copies of 16 bytes to shared memory, or of zeros where `valid` is false (PTX ISA, cp.async). A
 // thread's copies form groups; WaitForCopies returns when all but its newest kNewest groups are there.
