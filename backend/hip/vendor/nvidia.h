@@ -200,6 +200,7 @@ __device__ inline void AwaitPrevious() { asm volatile("griddepcontrol.wait;" :::
 __device__ inline void StoreStreaming(float* to, float value) { __stcs(to, value); }
 
 __device__ inline void BlockSync() { __syncthreads(); }
+__device__ inline void WaveSync() { __syncwarp(); }
 __device__ inline void DeviceFence() { __threadfence(); }
 __device__ inline uint64_t DeviceClock() {
   uint64_t ns;
