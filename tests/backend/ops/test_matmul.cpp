@@ -40,6 +40,25 @@ TEST_F(MatMulOp, EqualsTheReferenceOverAlignedRows) {
   }
 }
 
+// One row is kept in shared memory as long as it fits there; the bits are those of a row among others.
+TEST_F(MatMulOp, TakesALongRowAlone) {
+  for (const int64_t k : {20480, 20488}) {
+    vt::MatMulArgs args = {.x = t_.Random(kF32, {2, k}),
+                           .w = t_.Random(kBf16, {37, k}),
+                           .bias = {},
+                           .out = t_.Empty(kF32, {2, 37})};
+    args.norm = t_.Random(kBf16, {k});
+    args.eps = 1e-3F;
+    Run(args);
+    EXPECT_TRUE(Near(args.out, reference::MatMul(args), 10 * kNear)) << k;
+    vt::MatMulArgs first = args;
+    first.x = args.x.Rows(0, 1);
+    first.out = t_.Empty(kF32, {1, 37});
+    Run(first);
+    EXPECT_TRUE(SameBits(first.out, args.out.Rows(0, 1))) << k;
+  }
+}
+
 TEST_F(MatMulOp, NormalisesItsInputAndAddsAResidual) {
   for (const int64_t rows : {1, 3, 8, 9, 16, 17}) {
     for (const auto& [n, k] : {std::pair{7, 17}, {33, 248}, {130, 1032}, {1070, 72}}) {
