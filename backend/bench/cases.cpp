@@ -201,10 +201,9 @@ void AddMixers(Backend& backend, int64_t rows) {
   Add<CausalConv1dArgs>(backend, "10240x4/" + shape, [=](Data& d) {
     return CausalConv1dArgs{.x = d.Random(kF32, {rows, 10240}),
                             .weight = d.Random(kBf16, {10240, 4}),
-                            .states = d.Zeros(kF32, {16, 3, 10240}),
-                            .slot = d.Ints({0}),
+                            .state = d.Zeros(kF32, {3, 10240}),
                             .out = d.Zeros(kF32, {rows, 10240}),
-                            .keep_rows = true};
+                            .hold = rows > 1};
   });
   Add<GatedDeltaRuleArgs>(backend, "16:48x128x128/" + shape, [=](Data& d) {
     return GatedDeltaRuleArgs{.q = d.Random(kF32, {rows, 16, 128}),
@@ -214,10 +213,23 @@ void AddMixers(Backend& backend, int64_t rows) {
                               .b = d.Random(kF32, {rows, 48}),
                               .a_log = d.Random(kF32, {48}),
                               .dt_bias = d.Random(kF32, {48}),
-                              .states = d.Zeros(kF32, {16, 48, 128, 128}),
-                              .slot = d.Ints({0}),
+                              .state = d.Zeros(kF32, {48, 128, 128}),
                               .out = d.Zeros(kF32, {rows, 48, 128}),
-                              .keep_rows = true};
+                              .changes = rows > 1 ? d.Zeros(kF32, {rows, 48, 128}) : Tensor{},
+                              .decays = rows > 1 ? d.Zeros(kF32, {rows, 48}) : Tensor{}};
+  });
+  if (rows == 1) return;
+  Add<CommitConvArgs>(backend, "48x10240x4/" + shape, [=](Data& d) {
+    return CommitConvArgs{.x = d.Random(kF32, {48, rows, 10240}),
+                          .states = d.Zeros(kF32, {48, 3, 10240}),
+                          .last = d.Ints({static_cast<int32_t>(rows) - 1})};
+  });
+  Add<CommitDeltaArgs>(backend, "48x16:48x128x128/" + shape, [=](Data& d) {
+    return CommitDeltaArgs{.k = d.Random(kF32, {48, rows, 16, 128}),
+                           .changes = d.Zeros(kF32, {48, rows, 48, 128}),
+                           .decays = d.Random(kF32, {48, rows, 48}),
+                           .states = d.Zeros(kF32, {48, 48, 128, 128}),
+                           .last = d.Ints({static_cast<int32_t>(rows) - 1})};
   });
 }
 

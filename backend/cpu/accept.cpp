@@ -36,7 +36,7 @@ void AcceptGreedy(Queue&, const AcceptGreedyArgs& args) {
   result[0] = accepted;
   result[1] = emitted;
   position += emitted;
-  args.slot.as<int32_t>()[0] = emitted - 1;
+  args.last.as<int32_t>()[0] = emitted - 1;
   args.newest.as<int32_t>()[0] = target[emitted - 1];
 }
 

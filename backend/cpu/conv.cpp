@@ -1,9 +1,7 @@
 // CausalConv1d with its state, and the draft's grouped convolution.
-#include <fmt/core.h>
-
 #include <algorithm>
-#include <stdexcept>
 
+#include "backend/cpu/held.h"
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/parallel.h"
 #include "backend/cpu/row_kernels.h"
@@ -19,8 +17,7 @@ float WeightAt(const Tensor& t, int64_t i) {
   return t.dtype == DType::bf16 ? FromBf16(t.as<uint16_t>()[i]) : t.as<float>()[i];
 }
 
-// The K - 1 inputs before row 0 are copied first: slot `slot` may be overwritten by row `slot` on the way.
-void ConvChannels(const CausalConv1dArgs& args, int64_t slot, int64_t begin, int64_t n) {
+void ConvChannels(const CausalConv1dArgs& args, int64_t begin, int64_t n) {
   const int64_t taps = args.weight.dim(1);
   const int64_t kept = taps - 1;
   const int64_t channels = args.x.dim(1);
@@ -30,7 +27,7 @@ void ConvChannels(const CausalConv1dArgs& args, int64_t slot, int64_t begin, int
     for (int64_t c = 0; c < n; ++c) weight[j][c] = WeightAt(args.weight, (begin + c) * taps + j);
   }
   for (int64_t j = 0; j < kept; ++j) {
-    std::copy_n(args.states.as<float>() + (slot * kept + j) * channels + begin, n, before[j]);
+    std::copy_n(args.state.as<float>() + j * channels + begin, n, before[j]);
   }
   // input i counts from the oldest kept one
   const auto input = [&](int64_t i) {
@@ -44,10 +41,10 @@ void ConvChannels(const CausalConv1dArgs& args, int64_t slot, int64_t begin, int
       for (int64_t c = 0; c < n; ++c) out[c] += weight[j][c] * x[c];
     }
     Rows().silu_mul(out, nullptr, out, n);
-    const bool last = r + 1 == args.x.dim(0);
-    if (!args.keep_rows && !last) continue;
-    float* state = args.states.as<float>() + (args.keep_rows ? r : 0) * kept * channels + begin;
-    for (int64_t j = 0; j < kept; ++j) std::copy_n(input(r + 1 + j), n, state + j * channels);
+  }
+  if (args.hold) return;
+  for (int64_t j = 0; j < kept; ++j) {
+    std::copy_n(input(args.x.dim(0) + j), n, args.state.as<float>() + j * channels + begin);
   }
 }
 
@@ -86,15 +83,26 @@ void GroupedConvRow(const DFlashGroupedConvArgs& args, int64_t i) {
 }  // namespace
 
 void CausalConv1d(Queue&, const CausalConv1dArgs& args) {
-  const int64_t slot = args.slot.as<int32_t>()[0];
-  if (slot < 0 || slot >= args.states.dim(0)) {
-    throw std::logic_error(fmt::format("op CausalConv1d: slot is {} of {}", slot, args.states.dim(0)));
-  }
   const int64_t channels = args.x.dim(1);
-  ParallelFor((channels + kChannels - 1) / kChannels, args.x.count() * (args.weight.dim(1) + 4),
-              [&](int64_t i) {
-                ConvChannels(args, slot, i * kChannels, std::min(kChannels, channels - i * kChannels));
-              });
+  ParallelFor(
+      (channels + kChannels - 1) / kChannels, args.x.count() * (args.weight.dim(1) + 4),
+      [&](int64_t i) { ConvChannels(args, i * kChannels, std::min(kChannels, channels - i * kChannels)); });
+}
+
+// In ascending order, so that a state's inputs only move down.
+void CommitConv(Queue&, const CommitConvArgs& args) {
+  const int64_t rows = CountedRows(args.kOp, args.last, args.x.dim(1));
+  const int64_t kept = args.states.dim(1);
+  const int64_t channels = args.states.dim(2);
+  for (int64_t layer = 0; rows > 0 && layer < args.x.dim(0); ++layer) {
+    float* state = args.states.as<float>() + layer * kept * channels;
+    const float* x = args.x.as<float>() + layer * args.x.step(0);
+    for (int64_t j = 0; j < kept; ++j) {
+      const int64_t i = j + rows;  // counted from the oldest kept one
+      const float* from = i < kept ? state + i * channels : x + (i - kept) * args.x.step(1);
+      std::copy_n(from, channels, state + j * channels);
+    }
+  }
 }
 
 void DFlashGroupedConv(Queue&, const DFlashGroupedConvArgs& args) {

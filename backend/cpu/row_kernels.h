@@ -32,13 +32,15 @@ inline constexpr int kAttendTile = 64;  // keys a step
 
 // One token of one value head's gated delta rule. to may be from.
 struct DeltaStep {
-  const float* from;   // [dk, dv] state before
-  float* to;           // [dk, dv] state after
-  const float *q, *k;  // [dk], normalised
-  const float* v;      // [dv]
-  float* out;          // [dv]
+  const float* from;  // [dk, dv] state before
+  float* to;          // [dk, dv] state after
+  const float* q;     // [dk], normalised
+  const float* k;     // [dk], as given; k_norm is 1 / |k|
+  const float* v;     // [dv]
+  float* out;         // [dv]
+  float* changes;     // [dv], what delta_advance takes, or null
   int64_t dk, dv;
-  float decay, beta;
+  float decay, beta, k_norm;
 };
 
 struct RowKernels {
@@ -63,6 +65,9 @@ struct RowKernels {
   void (*attend)(Attend& state, const float* const* keys, const float* const* values, int count);
   void (*attend_end)(Attend& state);  // divides by the sum
   void (*delta_step)(const DeltaStep& step);
+  // state [dk, dv] = state decay + k change^T: what delta_step does to it, to the bit
+  void (*delta_advance)(float* state, const float* k, const float* change, float decay, int64_t dk,
+                        int64_t dv);
 };
 
 // The kernels of this machine.

@@ -23,8 +23,8 @@ int64_t TapWidth(const model::DraftWeights* draft) {
   return draft == nullptr ? 1 : static_cast<int64_t>(draft->config.tap_layers.size()) * draft->config.hidden;
 }
 
-int64_t Slots(const model::DraftWeights* draft) {
-  return draft == nullptr ? 1 : std::min<int64_t>(draft->config.block_size, kMaxRows);
+int64_t HeldRows(const model::DraftWeights* draft) {
+  return draft == nullptr ? 0 : std::min<int64_t>(draft->config.block_size, kMaxRows);
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ Chain::Chain(const model::TargetWeights& target, const model::DraftWeights* draf
       chunk_(std::max<int64_t>(kMaxRows, std::min(prefill_chunk, capacity))),
       target_(target, chunk_),
       draft_(draft != nullptr ? std::make_unique<model::Draft>(*draft, target, chunk_) : nullptr),
-      state_(target.config, capacity, Slots(draft), target.pool->backend()),
+      state_(target.config, capacity, HeldRows(draft), target.pool->backend()),
       draft_state_(draft != nullptr
                        ? std::make_unique<model::DraftState>(draft->config, capacity, target.pool->backend())
                        : nullptr),
@@ -57,6 +57,7 @@ Chain::Chain(const model::TargetWeights& target, const model::DraftWeights* draf
   stop_ids_ =
       pool_.New(DType::i32, {std::max<int64_t>(1, static_cast<int64_t>(target.config.stop_ids.size()))});
   start_ = pool_.New(DType::i32, {1});
+  last_ = pool_.New(DType::i32, {1});
   if (draft != nullptr) {
     const std::vector<int32_t> masks(kMaxRows, draft->config.mask_id);
     backend().CopyIn(*queue_, mask_ids_.data, masks.data(), masks.size() * sizeof(int32_t));
@@ -179,13 +180,12 @@ void Chain::EnqueueChoice(int width) {
 void Chain::EnqueuePlainStep() {
   model::Target::Pass pass;
   pass.ids = Anchor();
-  pass.keep_rows = true;
   pass.logits = logits_.Rows(0, 1);
   target_.Forward(*queue_, state_, pass);
   EnqueueChoice(1);
   Run(*queue_, vt::AcceptGreedyArgs{Anchor(), choice_.Rows(0, 1),
                                     stop_count_ > 0 ? stop_ids_.Rows(0, stop_count_) : Tensor{}, limit_,
-                                    state_.position, state_.slot, Anchor(), result_});
+                                    state_.position, last_, Anchor(), result_});
 }
 
 void Chain::EnqueueDraft(int width) {
@@ -201,7 +201,7 @@ void Chain::EnqueueSelect(int width) {
 void Chain::EnqueueVerify(int width) {
   model::Target::Pass pass;
   pass.ids = block_ids_.Rows(0, width);
-  pass.keep_rows = true;
+  pass.hold = true;
   pass.taps = taps_.Rows(0, width);
   pass.tap_layers = draft_->weights().config.tap_layers;
   pass.logits = logits_.Rows(0, width);
@@ -215,7 +215,8 @@ void Chain::EnqueueCommit(int width) {
     vt::ForceAccept(*queue_, {accepted_counts_, round_, block_ids_.Rows(0, width), choice_.Rows(0, width)});
   Run(*queue_, vt::AcceptGreedyArgs{block_ids_.Rows(0, width), choice_.Rows(0, width),
                                     stop_count_ > 0 ? stop_ids_.Rows(0, stop_count_) : Tensor{}, limit_,
-                                    state_.position, state_.slot, Anchor(), result_});
+                                    state_.position, last_, Anchor(), result_});
+  target_.Commit(*queue_, state_, last_);
   // All rows: those of rejected drafts lie beyond the new position and are written again before they are
   // read.
   draft_->Append(*queue_, *draft_state_, taps_.Rows(0, width), start_, vt::Precision::exact);
@@ -254,14 +255,9 @@ float Chain::ReadMargin() {
 
 std::vector<Tensor> Chain::Saveable() {
   std::vector<Tensor> all;
-  for (const auto* list : {&state_.conv, &state_.delta}) {
-    std::copy_if(list->begin(), list->end(), std::back_inserter(all),
-                 [](const Tensor& t) { return bool(t); });
+  for (const Tensor& t : {state_.conv, state_.delta, state_.position, Anchor(), round_}) {
+    if (t) all.push_back(t);
   }
-  all.push_back(state_.position);
-  all.push_back(state_.slot);
-  all.push_back(Anchor());
-  if (round_) all.push_back(round_);
   return all;
 }
 
@@ -292,23 +288,22 @@ std::vector<float> Chain::ReadTaps(int64_t row) {
 StateDump Chain::DumpStates() {
   StateDump dump;
   int32_t position = 0;
-  int32_t slot = 0;
   ReadBack(state_.position, &position);
-  ReadBack(state_.slot, &slot);
   dump.covered = position;
   const auto add = [&](const std::string& name, const Tensor& t) {
     std::vector<float> host(static_cast<size_t>(t.count()));
     ReadBack(t, host.data());
     dump.tensors.emplace_back(name, std::move(host));
   };
+  int64_t linear_blocks = 0;
   for (size_t i = 0; i < state_.k.size(); ++i) {
     const std::string layer = "layer " + std::to_string(i);
     if (state_.k[i]) {
       add(layer + " k", state_.k[i].Rows(0, position));
       add(layer + " v", state_.v[i].Rows(0, position));
     } else {
-      add(layer + " conv", state_.conv[i].Rows(slot, 1));
-      add(layer + " delta", state_.delta[i].Rows(slot, 1));
+      add(layer + " conv", state_.conv.At(linear_blocks));
+      add(layer + " delta", state_.delta.At(linear_blocks++));
     }
   }
   for (size_t i = 0; draft_state_ != nullptr && i < draft_state_->k.size(); ++i) {

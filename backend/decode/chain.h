@@ -72,7 +72,7 @@ class Chain {
   // Top-1 minus top-2 logit of the last plain step's row, or of the prefill's.
   float ReadMargin();
 
-  // States as a saved point, and back: recurrent states, position, slot and the newest token. KV rows beyond
+  // States as a saved point, and back: recurrent states, position and the newest token. KV rows beyond
   // the position are not part of it; they are written before they are read.
   void Save();
   void Restore();
@@ -118,6 +118,7 @@ class Chain {
   vt::Tensor limit_;                 // [1] i32
   vt::Tensor stop_ids_;              // [n] i32, of which the first stop_count_ count
   vt::Tensor start_;  // [1] i32: the round's first position, kept while Commit moves state_.position
+  vt::Tensor last_;   // [1] i32: the round's last row that counts
   int64_t stop_count_ = 0;
   vt::Tensor accepted_counts_, round_;  // [n], [1] i32 of SimulateAccepted, or no data
   std::unique_ptr<vt::TensorPool> saved_pool_;

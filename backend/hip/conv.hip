@@ -1,8 +1,8 @@
-// CausalConv1d with its state, and the draft's grouped convolution.
+// CausalConv1d with its state, CommitConv, and the draft's grouped convolution.
 // Decomposition: CausalConv1d: a thread owns one (row, channel) and a block all rows of its channels, so that
-// the old state is read before its slot is written; of a long call blockIdx.y owns a run of rows.
-// DFlashGroupedConv: a thread owns one (row, channel). Bytes: x, the state and delta once, out and the kept
-// states once. Bound: latency at decode.
+// the old state is read before it is written; of a long call blockIdx.y owns a run of rows. CommitConv: a
+// thread owns a channel of a layer. DFlashGroupedConv: a thread owns one (row, channel). Bytes: x, the state
+// and delta once, out and the new state once. Bound: latency at decode.
 #include "backend/hip/common.h"
 #include "backend/vt/check.h"
 
@@ -18,21 +18,16 @@ constexpr int kFewTaps = 4;    // that nearly every model has
 struct Conv {
   const float* x;
   int64_t x_row;
-  float* states;  // [slots, taps - 1, channels]
-  int slots;
-  const int32_t* slot;
+  float* state;  // [taps - 1, channels]
   float* out;
   int rows, channels, taps;
-  bool keep_rows;
+  bool hold;
 };
-
-__device__ bool KnownSlot(const Conv& a) { return a.slot[0] >= 0 && a.slot[0] < a.slots; }
 
 // Input i of channel c, counted from row 0; negative ones lie in the state.
 __device__ float InputAt(const Conv& a, int i, int c) {
   if (i >= 0) return a.x[i * a.x_row + c];
-  if (!KnownSlot(a)) return NotANumber();
-  return a.states[(static_cast<int64_t>(a.slot[0]) * (a.taps - 1) + a.taps - 1 + i) * a.channels + c];
+  return a.state[static_cast<int64_t>(a.taps - 1 + i) * a.channels + c];
 }
 
 // Rows begin .. end - 1 of channel c.
@@ -47,27 +42,8 @@ __device__ void Outputs(const Conv& a, const W* weight, int c, int begin, int en
   }
 }
 
-// Slot `to` := the last taps - 1 inputs up to row r. In ascending order, so that the slot may be the one that
-// the old inputs are read from: they only move down.
-__device__ void Keep(const Conv& a, int to, int r, int c) {
-  for (int j = 0; j + 1 < a.taps; ++j) {
-    const float x = InputAt(a, r - (a.taps - 2) + j, c);
-    a.states[(static_cast<int64_t>(to) * (a.taps - 1) + j) * a.channels + c] = x;
-  }
-}
-
-// The thread owns the channel for the whole call. The slot that holds the old state is written last.
-__device__ void KeepAll(const Conv& a, int c) {
-  if (!a.keep_rows) return Keep(a, 0, a.rows - 1, c);
-  const int last = a.slot[0];
-  for (int r = 0; r < a.rows; ++r) {
-    if (r != last) Keep(a, r, r, c);
-  }
-  if (last >= 0 && last < a.rows) Keep(a, last, last, c);
-}
-
-// Up to kMaxRows rows, one a thread: all of the block's rows are read before any slot is written, so that the
-// slot that the old inputs come from may be among them. At most kTaps taps.
+// Up to kMaxRows rows, one a thread: all of the block's rows are read before the state is written. At most
+// kTaps taps.
 template <int kTaps, class W>
 __global__ void __launch_bounds__(kChannels* kMaxRows) CausalConvKernel(Conv a, const W* weight) {
   StartInOrder();
@@ -78,17 +54,11 @@ __global__ void __launch_bounds__(kChannels* kMaxRows) CausalConvKernel(Conv a, 
   if (c < a.channels) {
     float weight_of[kTaps] = {};
     float sum = 0;
-    // first what needs no slot: the slot's number and its inputs are two waits for the memory, one after the
-    // other
     WARMLEG_UNROLL
     for (int j = 0; j < kTaps; ++j) {
       if (j >= a.taps) break;
       weight_of[j] = ToFloat(weight[static_cast<int64_t>(c) * a.taps + j]);
-      if (r - before + j >= 0) in[j] = InputAt(a, r - before + j, c);
-    }
-    WARMLEG_UNROLL
-    for (int j = 0; j < kTaps; ++j) {
-      if (j < a.taps && r - before + j < 0) in[j] = InputAt(a, r - before + j, c);
+      in[j] = InputAt(a, r - before + j, c);
     }
     WARMLEG_UNROLL
     for (int j = 0; j < kTaps; ++j) {
@@ -96,12 +66,12 @@ __global__ void __launch_bounds__(kChannels* kMaxRows) CausalConvKernel(Conv a, 
     }
     a.out[static_cast<int64_t>(r) * a.channels + c] = Silu(sum);
   }
+  if (a.hold) return;
   BlockSync();
-  if (c >= a.channels || (!a.keep_rows && r + 1 < a.rows)) return;
-  float* state = a.states + static_cast<int64_t>(a.keep_rows ? r : 0) * before * a.channels + c;
+  if (c >= a.channels || r + 1 < a.rows) return;
   WARMLEG_UNROLL
   for (int j = 1; j < kTaps; ++j) {
-    if (j < a.taps) state[static_cast<int64_t>(j - 1) * a.channels] = in[j];
+    if (j < a.taps) a.state[static_cast<int64_t>(j - 1) * a.channels + c] = in[j];
   }
 }
 
@@ -116,7 +86,41 @@ __global__ void CausalConvRunKernel(Conv a, const W* weight) {
 __global__ void CausalConvStateKernel(Conv a) {
   StartInOrder();
   const int c = BlockX() * kBlock + Thread();
-  if (c < a.channels) KeepAll(a, c);
+  if (c >= a.channels) return;
+  // in ascending order: what stays only moves down
+  for (int j = 0; j + 1 < a.taps; ++j) {
+    a.state[static_cast<int64_t>(j) * a.channels + c] = InputAt(a, a.rows - (a.taps - 1) + j, c);
+  }
+}
+
+struct HeldConv {
+  const float* x;  // [layers, rows, channels]
+  int64_t x_layer, x_row;
+  float* states;  // [layers, taps - 1, channels]
+  const int32_t* last;
+  int rows, channels, taps;
+};
+
+__global__ void CommitConvKernel(HeldConv a) {
+  StartInOrder();
+  const int c = BlockX() * kBlock + Thread();
+  const int counted = a.last[0] + 1;
+  if (c >= a.channels || counted <= 0) return;
+  const int before = a.taps - 1;
+  float* state = a.states + static_cast<int64_t>(BlockY()) * before * a.channels + c;
+  const float* x = a.x + BlockY() * a.x_layer + c;
+  const bool known = counted <= a.rows;
+  float in[kMaxConvTaps - 1];
+  WARMLEG_UNROLL
+  for (int j = 0; j < kMaxConvTaps - 1; ++j) {
+    in[j] = NotANumber();
+    const int i = j + counted;  // from the oldest input that the state holds
+    if (known && j < before) in[j] = i < before ? state[i * a.channels] : x[(i - before) * a.x_row];
+  }
+  WARMLEG_UNROLL
+  for (int j = 0; j < kMaxConvTaps - 1; ++j) {
+    if (j < before) state[static_cast<int64_t>(j) * a.channels] = in[j];
+  }
 }
 
 template <class W>
@@ -157,15 +161,25 @@ __global__ void GroupedConvKernel(const float* y, const W* base, const float* de
 void CausalConv1d(Queue& queue, const CausalConv1dArgs& args) {
   const Conv conv = {.x = args.x.as<const float>(),
                      .x_row = args.x.step(0),
-                     .states = args.states.as<float>(),
-                     .slots = static_cast<int>(args.states.dim(0)),
-                     .slot = args.slot.as<const int32_t>(),
+                     .state = args.state.as<float>(),
                      .out = args.out.as<float>(),
                      .rows = static_cast<int>(args.x.dim(0)),
                      .channels = static_cast<int>(args.x.dim(1)),
                      .taps = static_cast<int>(args.weight.dim(1)),
-                     .keep_rows = args.keep_rows};
+                     .hold = args.hold};
   WithWeight(args.weight, [&](auto* weight) { RunCausalConv(queue, conv, weight); });
+}
+
+void CommitConv(Queue& queue, const CommitConvArgs& args) {
+  const HeldConv held = {.x = args.x.as<const float>(),
+                         .x_layer = args.x.step(0),
+                         .x_row = args.x.step(1),
+                         .states = args.states.as<float>(),
+                         .last = args.last.as<const int32_t>(),
+                         .rows = static_cast<int>(args.x.dim(1)),
+                         .channels = static_cast<int>(args.x.dim(2)),
+                         .taps = static_cast<int>(args.states.dim(1)) + 1};
+  launch_early(CommitConvKernel, Blocks(DivUp(held.channels, kBlock), args.x.dim(0)), kBlock, 0, queue, held);
 }
 
 void DFlashGroupedConv(Queue& queue, const DFlashGroupedConvArgs& args) {

@@ -1,9 +1,12 @@
-// GatedDeltaRule: S *= exp(g); d = (v - S^T k) beta; S += k d^T; out = S^T q, per value head, row after row.
+// GatedDeltaRule: S *= exp(g); d = (v - S^T k) beta; S += k d^T; out = S^T q, per value head, row after row;
+// and CommitDelta, which has the d of rows that were held and repeats S *= exp(g); S += k d^T.
 // Decomposition: a block owns kColumns columns of one head's state and keeps them in registers for the whole
-// call: thread (part, column) holds kDepth entries of its column, at most kMaxParts parts. q, k and what the
-// gates say of kStaged rows stand in shared memory. One exchange a row: the parts of S^T k, and those of the
-// rows' S^T q in the end. Bytes: the state once in, once out (once a row when rows are kept). Bound: memory
-// when rows are kept, latency else. Prefill goes through delta_rule_chunks.hip.
+// call: kParts lanes of one wave share kOwn columns, so that the sums S^T k and S^T q of a row are shuffles
+// and no barrier. q, k, v and what the gates say of kStaged rows stand in shared memory, which would bound
+// the kernel if what a lane reads of q and k met one entry of the state: it meets kOwn. Bytes: the state once
+// in, and once out unless the block is held. Bound: latency. CommitDelta has no exchange: its blocks share
+// the depth too, and all layers are one launch. Bytes: the states once in, once out. Bound: memory. Prefill
+// goes through delta_rule_chunks.hip.
 #include <cmath>
 
 #include "backend/hip/delta_rule.h"
@@ -13,182 +16,340 @@ namespace vt::hip::WARMLEG_VENDOR {
 
 namespace {
 
-constexpr int kColumns = 32;   // of the state, of one block
-constexpr int kMaxParts = 16;  // of a column
-constexpr int kStaged = 8;     // rows
+constexpr int kColumns = 32;  // of the state, of a block
+constexpr int kEntries = 32;  // of the state, of a thread
+constexpr int kParts = 16;    // lanes that share columns
+constexpr int kStaged = 8;    // rows
 #if defined(WARMLEG_VENDOR_NVIDIA)
 constexpr int kKeysAhead = kStaged;
 #else
 constexpr int kKeysAhead = 2;  // rows whose keys are on the way: more would spill scalar registers
 #endif
 
-struct Gates {
-  float decay, beta, k_norm, q_norm;
+// What the staged rows bring. Keys are raw and followed by zeros; the norms are 1 / |q|, scaled, and 1 / |k|.
+template <int kWidth>
+struct Staged {
+  float q[kStaged][kWidth], k[kStaged][kWidth], value[kStaged][kColumns];
+  float decay[kStaged], beta[kStaged], q_norm[kStaged], k_norm[kStaged];
 };
 
-// The parts of S^T k, of two rows in turn, and of S^T q, of the staged rows.
-struct Sums {
-  float seen[2][kMaxParts][kColumns], out[kStaged][kMaxParts][kColumns];
-};
-
-// q and k of rows first .. first + rows - 1, raw and followed by zeros: [rows][q, k][width].
-__device__ void StageKeys(const Rule& a, int first, int rows, int key_head, int width, float* shared) {
-  for (int c = Thread(); c < width; c += Threads()) {
+// Rows first .. first + rows - 1.
+template <int kWidth>
+__device__ void StageKeys(const Rule& a, int first, int rows, int key_head, Staged<kWidth>& s) {
+  for (int c = Thread(); c < kWidth; c += Threads()) {
     for (int i0 = 0; i0 < rows; i0 += kKeysAhead) {
-      float value[kKeysAhead][2];
+      float q[kKeysAhead];
+      float k[kKeysAhead];
       WARMLEG_UNROLL
       for (int e = 0; e < kKeysAhead; ++e) {
         const bool there = i0 + e < rows && c < a.dk;
-        value[e][0] = there ? a.q.At(first + i0 + e, key_head)[c] : 0;
-        value[e][1] = there ? a.k.At(first + i0 + e, key_head)[c] : 0;
+        q[e] = there ? a.q.At(first + i0 + e, key_head)[c] : 0;
+        k[e] = there ? a.k.At(first + i0 + e, key_head)[c] : 0;
       }
       WARMLEG_UNROLL
       for (int e = 0; e < kKeysAhead && i0 + e < rows; ++e) {
-        shared[2 * (i0 + e) * width + c] = value[e][0];
-        shared[(2 * (i0 + e) + 1) * width + c] = value[e][1];
+        s.q[i0 + e][c] = q[e];
+        s.k[i0 + e][c] = k[e];
       }
     }
   }
 }
 
-// 1 / |q|, 1 / |k|; a wave owns a vector.
-template <int kWave>
-__device__ void StageNorms(const Rule& a, int rows, int width, const float* shared, Gates* gates) {
+// A wave owns a row.
+template <int kWave, int kWidth>
+__device__ void StageNorms(const Rule& a, int rows, Staged<kWidth>& s) {
   const int lane = LaneId<kWave>();
-  for (int n = Thread() / kWave; n < rows * 2; n += Threads() / kWave) {
-    float sum = 0;
-    for (int c = lane; c < width; c += kWave) sum = fmaf(shared[n * width + c], shared[n * width + c], sum);
-    const float norm = Rsqrt(WaveSum<kWave>(sum) + 1e-6F);
-    if (lane != 0) continue;
-    if (n % 2 == 0) {
-      gates[n / 2].q_norm = norm * a.q_scale;
-    } else {
-      gates[n / 2].k_norm = norm;
-    }
-  }
-}
-
-template <int kDepth>
-__device__ float Dot(const float* x, const float (&state)[kDepth]) {
-  float sum[4] = {};
-  WARMLEG_UNROLL
-  for (int i = 0; i < kDepth; i += 4) {
-    const auto of_x = *reinterpret_cast<const Vec<float, 4>*>(x + i);
+  for (int r = Thread() / kWave; r < rows; r += Threads() / kWave) {
+    float q = 0;
+    float k = 0;
     WARMLEG_UNROLL
-    for (int e = 0; e < 4; ++e) sum[e] = fmaf(of_x.at[e], state[i + e], sum[e]);
+    for (int c = 0; c < kWidth; c += kWave) {
+      q = fmaf(s.q[r][c + lane], s.q[r][c + lane], q);
+      k = fmaf(s.k[r][c + lane], s.k[r][c + lane], k);
+    }
+    q = Rsqrt(WaveSum<kWave>(q) + 1e-6F) * a.q_scale;
+    k = Rsqrt(WaveSum<kWave>(k) + 1e-6F);
+    if (lane != 0) continue;
+    s.q_norm[r] = q;
+    s.k_norm[r] = k;
   }
-  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-__device__ float Join(const float (&of_part)[kMaxParts][kColumns], int c, int parts) {
-  float total = of_part[0][c];
-  for (int p = 1; p < parts; ++p) total += of_part[p][c];
+// A thread's sums of its kOwn columns, added over the kParts lanes that share them: each lane keeps half of
+// what it has and is given the other half's, until it ends with that of column OwnColumn(lane).
+template <int kWave, int kOwn>
+__device__ int OwnColumn(int lane) {
+  return lane / (kWave / kOwn);
+}
+template <int kWave, int kOwn>
+__device__ float SumOfOwn(float (&x)[kOwn], int lane) {
+  int mask = kWave / 2;
+  WARMLEG_UNROLL
+  for (int n = kOwn / 2; n > 0; n /= 2) {
+    const bool upper = (lane & mask) != 0;
+    WARMLEG_UNROLL
+    for (int i = 0; i < n; ++i) {
+      const float given = upper ? x[i] : x[n + i];
+      x[i] = (upper ? x[n + i] : x[i]) + ShuffleXor<kWave>(given, mask);
+    }
+    mask /= 2;
+  }
+  float total = x[0];
+  WARMLEG_UNROLL
+  for (int lanes = kWave / kOwn / 2; lanes >= kWave / kParts; lanes /= 2) {
+    total += ShuffleXor<kWave>(total, lanes);
+  }
   return total;
 }
 
-// state = state decay + k change
+// x of a thread's depths: every kParts-th four, so that the lanes read neighbouring ones.
 template <int kDepth>
-__device__ void Update(const float* k, float decay, float change, float (&state)[kDepth]) {
+__device__ void LoadDepths(const float* x, int part, float (&to)[kDepth]) {
   WARMLEG_UNROLL
   for (int i = 0; i < kDepth; i += 4) {
-    const auto of_k = *reinterpret_cast<const Vec<float, 4>*>(k + i);
+    const auto four = *reinterpret_cast<const Vec<float, 4>*>(x + (i / 4 * kParts + part) * 4);
     WARMLEG_UNROLL
-    for (int e = 0; e < 4; ++e) state[i + e] = fmaf(of_k.at[e], change, state[i + e] * decay);
+    for (int e = 0; e < 4; ++e) to[i + e] = four.at[e];
   }
 }
 
-template <int kWave, int kDepth, class A, class B>
-__global__ void WARMLEG_BOUNDS(kColumns* kMaxParts, 1)
-    DeltaRuleKernel(Rule a, const A* a_log, const B* dt_bias) {
+// (S^T x) of column OwnColumn(lane).
+template <int kWave, int kOwn, int kDepth>
+__device__ float Product(const float (&x)[kDepth], const Vec<float, kOwn> (&state)[kDepth], int lane) {
+  float sum[kOwn] = {};
+  WARMLEG_UNROLL
+  for (int d = 0; d < kDepth; ++d) {
+    WARMLEG_UNROLL
+    for (int e = 0; e < kOwn; ++e) sum[e] = fmaf(x[d], state[d].at[e], sum[e]);
+  }
+  return SumOfOwn<kWave>(sum, lane);
+}
+
+// `change` is what a row does to column OwnColumn(lane).
+template <int kWave, int kOwn, int kDepth>
+__device__ void Advance(const float (&k)[kDepth], float decay, float change, int lane,
+                        Vec<float, kOwn> (&state)[kDepth]) {
+  WARMLEG_UNROLL
+  for (int e = 0; e < kOwn; ++e) {
+    const float of_column = Shuffle<kWave>(change, e * (kWave / kOwn) + lane % (kWave / kOwn));
+    WARMLEG_UNROLL
+    for (int d = 0; d < kDepth; ++d) state[d].at[e] = Advanced(state[d].at[e], decay, k[d], of_column);
+  }
+}
+
+// kOwn columns of a row of the state, as far as they are there. `whole`: they are, and lie as a Vec does.
+template <int kOwn>
+__device__ Vec<float, kOwn> LoadColumns(const float* from, int columns, bool whole) {
+  if (whole) return *reinterpret_cast<const Vec<float, kOwn>*>(from);
+  Vec<float, kOwn> value = {};
+  WARMLEG_UNROLL
+  for (int e = 0; e < kOwn; ++e) {
+    if (e < columns) value.at[e] = from[e];
+  }
+  return value;
+}
+template <int kOwn>
+__device__ void StoreColumns(float* to, int columns, bool whole, const Vec<float, kOwn>& value) {
+  if (whole) {
+    *reinterpret_cast<Vec<float, kOwn>*>(to) = value;
+    return;
+  }
+  WARMLEG_UNROLL
+  for (int e = 0; e < kOwn; ++e) {
+    if (e < columns) to[e] = value.at[e];
+  }
+}
+// Whether a state's rows can be read four columns at a time.
+bool InFours(const Tensor& states) {
+  return states.dim(states.rank - 1) % 4 == 0 &&
+         reinterpret_cast<uintptr_t>(states.data) % sizeof(float[4]) == 0;
+}
+
+template <int kOwn>
+inline constexpr int kThreads = kColumns / kOwn* kParts;
+template <int kOwn>
+inline constexpr int kWidth = kEntries / kOwn* kParts;  // the deepest head
+
+// Rows first .. first + rows - 1. What no thread needs to wait for twice is asked for before any is used.
+template <int kOwn, class A, class B>
+__device__ void Stage(const Rule& a, const A* a_log, const B* dt_bias, int first, int rows, int h,
+                      Staged<kWidth<kOwn>>& s) {
+  constexpr int kAtOnce = kThreads<kOwn> / kColumns;  // rows of v
+  constexpr int kValues = (kStaged + kAtOnce - 1) / kAtOnce;
+  const int t = Thread();
+  const int column = BlockX() * kColumns + t % kColumns;
+  float value[kValues];
+  WARMLEG_UNROLL
+  for (int i = 0; i < kValues; ++i) {
+    const int r = i * kAtOnce + t / kColumns;
+    value[i] = r < rows && column < a.dv ? a.v.At(first + r, h)[column] : 0;
+  }
+  const float step = t < rows ? a.a[(first + t) * a.a_row + h] + ToFloat(dt_bias[h]) : 0;
+  const float beta = t < rows ? a.b[(first + t) * a.b_row + h] : 0;
+  const float rate = ToFloat(a_log[h]);
+  StageKeys(a, first, rows, h / a.served, s);
+  WARMLEG_UNROLL
+  for (int i = 0; i < kValues; ++i) {
+    const int r = i * kAtOnce + t / kColumns;
+    if (r < rows) s.value[r][t % kColumns] = value[i];
+  }
+  if (t >= rows) return;
+  s.decay[t] = expf(-expf(rate) * Softplus(step));
+  s.beta[t] = Sigmoid(beta);
+}
+
+template <int kWave, int kOwn, class A, class B>
+__global__ void __launch_bounds__(kThreads<kOwn>)
+    DeltaRuleKernel(Rule a, const A* a_log, const B* dt_bias, bool whole) {
   WARMLEG_WAVE_KERNEL(kWave);
   StartInOrder();
-  WARMLEG_DYNAMIC_SHARED(float, keys);
-  WARMLEG_SHARED(Gates, gates, [kStaged]);
-  WARMLEG_SHARED(Sums, sums, [1]);
-  const int h = BlockX();
-  const int c = Thread() % kColumns;
-  const int column = BlockY() * kColumns + c;
-  const int part = Thread() / kColumns;
-  const int parts = Threads() / kColumns;
-  const int width = parts * kDepth;
-  const bool mine = column < a.dv;
-  const int deepest = a.dk - 1 - part * kDepth;
-  const int64_t head_size = static_cast<int64_t>(a.dk) * a.dv;
-  const int32_t slot = a.slot[0] >= 0 && a.slot[0] < a.slots ? a.slot[0] : 0;
-  // Where an entry stands in the head's state. Entries past dk repeat the last one: q and k are 0 there, and
-  // its own value is stored after theirs.
-  uint32_t at[kDepth];
+  WARMLEG_SHARED(Staged<kWidth<kOwn>>, shared, [1]);
+  auto& s = shared[0];
+  constexpr int kGroups = kWave / kParts;  // of kOwn columns, of a wave
+  constexpr int kDepth = kEntries / kOwn;
+  const int lane = LaneId<kWave>();
+  const int part = lane / kGroups;
+  const int group = (Thread() / kWave * kGroups + lane % kGroups) * kOwn;
+  const int c = group + OwnColumn<kWave, kOwn>(lane);
+  const int column0 = BlockX() * kColumns;
+  const int h = BlockY();
+  const int columns = a.dv - column0 - group;  // that are there, from the thread's first
+  float* const own = a.state + static_cast<int64_t>(h) * a.dk * a.dv + column0 + group;
+  const auto depth_of = [&](int d) { return (d / 4 * kParts + part) * 4 + d % 4; };
+  Vec<float, kOwn> state[kDepth] = {};
   WARMLEG_UNROLL
-  for (int i = 0; i < kDepth; ++i) {
-    at[i] = static_cast<uint32_t>((part * kDepth + (i < deepest ? i : deepest)) * a.dv +
-                                  (mine ? column : a.dv - 1));
+  for (int d = 0; d < kDepth; ++d) {
+    // past dk the last entry again: q and k are 0 there
+    const int depth = depth_of(d) < a.dk ? depth_of(d) : a.dk - 1;
+    if (columns > 0) state[d] = LoadColumns<kOwn>(own + static_cast<uint32_t>(depth * a.dv), columns, whole);
   }
-  const float* v = a.v.At(0, h) + column;
-  float* const out = a.out + static_cast<int64_t>(h) * a.dv + column;
-  const int64_t out_step = static_cast<int64_t>(a.nv) * a.dv;
-  const auto value_of = [&](int r) { return r < a.rows && mine ? v[r * a.v.row] : 0; };
-  // After the staged rows, not row by row: the part that joined them held up all others.
-  const auto write_out = [&](int begin, int end) {
-    for (int r = begin + part; r < end && mine; r += parts) {
-      out[r * out_step] = Join(sums[0].out[r % kStaged], c, parts);
-    }
-  };
-  float state[kDepth];
-  float* const states = a.states + h * head_size;  // of slot 0
-  const int64_t slot_size = a.nv * head_size;
-  WARMLEG_UNROLL
-  for (int i = 0; i < kDepth; ++i) state[i] = states[slot * slot_size + at[i]];
-  if (slot != a.slot[0]) state[0] = NotANumber();
-  float value = value_of(0);
+  // of the lanes that know a column, the first writes it
+  const bool writes = column0 + c < a.dv && lane % (kWave / kOwn) < kGroups;
   for (int r = 0; r < a.rows; ++r) {
     const int staged = r % kStaged;
     if (staged == 0) {
       const int rows = a.rows - r < kStaged ? a.rows - r : kStaged;
       BlockSync();
-      if (r > 0) write_out(r - kStaged, r);
-      StageKeys(a, r, rows, h / a.served, width, keys);
-      // by the last threads, which have few keys or none: the first would wait for the memory twice
-      if (const int gated = Threads() - 1 - Thread(); gated < rows) {
-        const float step = Softplus(a.a[(r + gated) * a.a_row + h] + ToFloat(dt_bias[h]));
-        gates[gated].decay = expf(-expf(ToFloat(a_log[h])) * step);
-        gates[gated].beta = Sigmoid(a.b[(r + gated) * a.b_row + h]);
-      }
+      Stage<kOwn>(a, a_log, dt_bias, r, rows, h, s);
       BlockSync();
-      StageNorms<kWave>(a, rows, width, keys, gates);
+      StageNorms<kWave>(a, rows, s);
+      BlockSync();
     }
-    const float* q = keys + 2 * staged * width + part * kDepth;
-    const float* k = q + width;
-    sums[0].seen[r % 2][part][c] = Dot(k, state);
-    const float following = value_of(r + 1);
-    BlockSync();
-    const Gates gate = gates[staged];
-    const float seen = Join(sums[0].seen[r % 2], c, parts);
-    Update(k, gate.decay, (value - seen * gate.k_norm * gate.decay) * gate.beta * gate.k_norm, state);
-    sums[0].out[staged][part][c] = Dot(q, state) * gate.q_norm;
-    if (mine && deepest >= 0 && (a.keep_rows || r + 1 == a.rows)) {
-      float* to = states + (a.keep_rows ? r : 0) * slot_size;
-      WARMLEG_UNROLL
-      for (int j = kDepth - 1; j >= 0; --j) StoreStreaming(to + at[j], state[j]);
-    }
-    value = following;
+    const float decay = s.decay[staged];
+    const float k_norm = s.k_norm[staged];
+    float x[kDepth];
+    LoadDepths(s.k[staged], part, x);
+    const float seen = Product<kWave>(x, state, lane);
+    const float change = (s.value[staged][c] - seen * k_norm * decay) * s.beta[staged] * k_norm;
+    Advance<kWave>(x, decay, change, lane, state);
+    LoadDepths(s.q[staged], part, x);
+    const float out = Product<kWave>(x, state, lane) * s.q_norm[staged];
+    if (!writes) continue;
+    const int64_t head_row = static_cast<int64_t>(r) * a.nv + h;
+    a.out[head_row * a.dv + column0 + c] = out;
+    if (a.changes == nullptr) continue;
+    a.changes[head_row * a.dv + column0 + c] = change;
+    if (column0 + c == 0) a.decays[head_row] = decay;
   }
-  BlockSync();
-  write_out((a.rows - 1) / kStaged * kStaged, a.rows);
+  if (a.changes != nullptr || columns <= 0) return;
+  WARMLEG_UNROLL
+  for (int d = 0; d < kDepth; ++d) {
+    if (depth_of(d) >= a.dk) continue;
+    StoreColumns(own + static_cast<uint32_t>(depth_of(d) * a.dv), columns, whole, state[d]);
+  }
 }
 
-template <int kDepth>
+template <int kOwn>
 void RunRows(Queue& queue, const Rule& rule, const GatedDeltaRuleArgs& args) {
   WithWave(queue, [&](auto wave) {
-    // whole waves: a part more than dk has holds nothing
-    const int threads = DivUp(kColumns * DivUp(rule.dk, kDepth), wave()) * wave();
-    const size_t shared = sizeof(float) * 2 * kStaged * kDepth * static_cast<size_t>(threads / kColumns);
     WithWeight(args.a_log, [&](auto* a_log) {
       WithWeight(args.dt_bias, [&](auto* dt_bias) {
-        launch_early(DeltaRuleKernel<wave(), kDepth, Pointee<decltype(a_log)>, Pointee<decltype(dt_bias)>>,
-                     Blocks(rule.nv, DivUp(rule.dv, kColumns)), threads, shared, queue, rule, a_log, dt_bias);
+        launch_early(DeltaRuleKernel<wave(), kOwn, Pointee<decltype(a_log)>, Pointee<decltype(dt_bias)>>,
+                     Blocks(DivUp(rule.dv, kColumns), rule.nv), kThreads<kOwn>, 0, queue, rule, a_log,
+                     dt_bias, kOwn == 1 || InFours(args.state));
       });
     });
   });
+}
+
+constexpr int kLanes = 32;  // that share an entry's row in CommitDelta, four columns each
+constexpr int kFours = 8;   // of entries, of a block
+constexpr int kSlab = 4 * kFours;
+constexpr int kWide = 4 * kLanes;
+
+struct HeldDelta {
+  const float* k;  // [layers, rows, nk, dk]
+  int64_t k_layer, k_row, k_head;
+  const float *changes, *decays;  // [layers, rows, nv, dv], [layers, rows, nv]
+  float* states;                  // [layers, nv, dk, dv]
+  const int32_t* last;
+  int rows, nv, served, dk, dv;
+  bool whole;  // as LoadColumns
+};
+
+// What the rows of a held block do to a block's part of the state.
+struct HeldRows {
+  float k[kMaxRows][kSlab], change[kMaxRows][kWide], decay[kMaxRows];
+};
+
+__device__ void StageHeld(const HeldDelta& a, int rows, int h, int slab, int column0, HeldRows& s) {
+  const float* k = a.k + BlockZ() * a.k_layer + h / a.served * a.k_head + slab;
+  const int lane = Thread() % kLanes;
+  for (int r = Thread() / kLanes; r < rows; r += kFours) {
+    s.k[r][lane] = slab + lane < a.dk ? k[r * a.k_row + lane] : 0;
+    const int64_t at = (static_cast<int64_t>(BlockZ()) * a.rows + r) * a.nv + h;
+    WARMLEG_UNROLL
+    for (int e = 0; e < kWide; e += kLanes) {
+      const int column = column0 + e + lane;
+      s.change[r][e + lane] = column < a.dv ? a.changes[at * a.dv + column] : 0;
+    }
+    if (lane == 0) s.decay[r] = a.decays[at];
+  }
+}
+
+__global__ void WARMLEG_BOUNDS(kLanes* kFours, 4) CommitDeltaKernel(HeldDelta a) {
+  StartInOrder();
+  WARMLEG_SHARED(HeldRows, shared, [1]);
+  HeldRows& s = shared[0];
+  const int counted = a.last[0] + 1;
+  if (counted <= 0) return;
+  const int rows = counted < a.rows ? counted : a.rows;
+  const int h = BlockY();
+  const int wides = DivUp(a.dv, kWide);
+  const int column0 = BlockX() % wides * kWide;
+  const int slab = BlockX() / wides * kSlab;
+  const int own_column = Thread() % kLanes * 4;
+  const int own_depth = Thread() / kLanes * 4;
+  const int column = column0 + own_column;
+  const int columns = a.dv - column;  // that are there, from the first of this thread's
+  const int depths = a.dk - slab - own_depth;
+  float* const own =
+      a.states + ((static_cast<int64_t>(BlockZ()) * a.nv + h) * a.dk + slab + own_depth) * a.dv + column;
+  Vec<float, 4> state[4] = {};
+  WARMLEG_UNROLL
+  for (int d = 0; d < 4; ++d) {
+    if (d < depths && columns > 0)
+      state[d] = LoadColumns<4>(own + static_cast<int64_t>(d) * a.dv, columns, a.whole);
+  }
+  StageHeld(a, rows, h, slab, column0, s);
+  BlockSync();
+  for (int r = 0; r < rows; ++r) {
+    const auto k = *reinterpret_cast<const Vec<float, 4>*>(s.k[r] + own_depth);
+    const auto change = *reinterpret_cast<const Vec<float, 4>*>(s.change[r] + own_column);
+    WARMLEG_UNROLL
+    for (int d = 0; d < 4; ++d) {
+      WARMLEG_UNROLL
+      for (int e = 0; e < 4; ++e) {
+        state[d].at[e] = Advanced(state[d].at[e], s.decay[r], k.at[d], change.at[e]);
+      }
+    }
+  }
+  if (counted > a.rows) state[0].at[0] = NotANumber();
+  WARMLEG_UNROLL
+  for (int d = 0; d < 4; ++d) {
+    if (d < depths && columns > 0)
+      StoreColumns(own + static_cast<int64_t>(d) * a.dv, columns, a.whole, state[d]);
+  }
 }
 
 }  // namespace
@@ -201,25 +362,44 @@ void GatedDeltaRule(Queue& queue, const GatedDeltaRuleArgs& args) {
                      .b = args.b.as<const float>(),
                      .a_row = args.a.step(0),
                      .b_row = args.b.step(0),
-                     .states = args.states.as<float>(),
-                     .slot = args.slot.as<const int32_t>(),
+                     .state = args.state.as<float>(),
                      .out = args.out.as<float>(),
-                     .slots = static_cast<int>(args.states.dim(0)),
+                     .changes = args.changes.as<float>(),
+                     .decays = args.decays.as<float>(),
                      .rows = static_cast<int>(args.q.dim(0)),
                      .nv = static_cast<int>(args.v.dim(1)),
                      .served = static_cast<int>(args.v.dim(1) / args.q.dim(1)),
                      .dk = static_cast<int>(args.q.dim(2)),
                      .dv = static_cast<int>(args.v.dim(2)),
-                     .q_scale = 1.0F / std::sqrt(static_cast<float>(args.q.dim(2))),
-                     .keep_rows = args.keep_rows};
-  if (rule.rows > kMaxRows && !rule.keep_rows && rule.dk <= kChunkedDepth) {
+                     .q_scale = 1.0F / std::sqrt(static_cast<float>(args.q.dim(2)))};
+  if (rule.rows > kMaxRows && rule.dk <= kChunkedDepth) {
     return DeltaRuleChunks(queue, rule, args);
   }
-  if (rule.dk <= 16 * kMaxParts) {
-    RunRows<16>(queue, rule, args);
+  if (rule.dk <= kWidth<4>) {
+    RunRows<4>(queue, rule, args);
   } else {
-    RunRows<static_cast<int>(kMaxHeadDim) / kMaxParts>(queue, rule, args);
+    RunRows<1>(queue, rule, args);
   }
+}
+
+void CommitDelta(Queue& queue, const CommitDeltaArgs& args) {
+  const HeldDelta held = {.k = args.k.as<const float>(),
+                          .k_layer = args.k.step(0),
+                          .k_row = args.k.step(1),
+                          .k_head = args.k.step(2),
+                          .changes = args.changes.as<const float>(),
+                          .decays = args.decays.as<const float>(),
+                          .states = args.states.as<float>(),
+                          .last = args.last.as<const int32_t>(),
+                          .rows = static_cast<int>(args.k.dim(1)),
+                          .nv = static_cast<int>(args.changes.dim(2)),
+                          .served = static_cast<int>(args.changes.dim(2) / args.k.dim(2)),
+                          .dk = static_cast<int>(args.k.dim(3)),
+                          .dv = static_cast<int>(args.changes.dim(3)),
+                          .whole = InFours(args.states)};
+  launch_early(CommitDeltaKernel,
+               Blocks(DivUp(held.dv, kWide) * DivUp(held.dk, kSlab), held.nv, args.k.dim(0)), kLanes * kFours,
+               0, queue, held);
 }
 
 }  // namespace vt::hip::WARMLEG_VENDOR

@@ -254,19 +254,18 @@ __global__ void __launch_bounds__(kBlock) PassKernel(Rule a, const Chunk* chunks
   const int own_depth = Thread() / (kColumns / 4) * 4;  // of the state
   const int own_column = Thread() % (kColumns / 4) * 4;
   const int depth = DivUp(a.dk, 4) * 4;
-  const int32_t slot = a.slot[0] >= 0 && a.slot[0] < a.slots ? a.slot[0] : 0;
   const int64_t head_size = static_cast<int64_t>(a.dk) * a.dv;
   const auto entry = [&](int d, int u) {
     return static_cast<int64_t>(own_depth + d) * a.dv + column0 + own_column + u;
   };
   const auto is_entry = [&](int d, int u) { return own_depth + d < a.dk && column0 + own_column + u < a.dv; };
   float state[4][4];
-  const float* from = a.states + (static_cast<int64_t>(slot) * a.nv + h) * head_size;
+  float* const own = a.state + h * head_size;
   WARMLEG_UNROLL
   for (int d = 0; d < 4; ++d) {
     WARMLEG_UNROLL
     for (int u = 0; u < 4; ++u) {
-      state[d][u] = !is_entry(d, u) ? 0 : slot == a.slot[0] ? from[entry(d, u)] : NotANumber();
+      state[d][u] = is_entry(d, u) ? own[entry(d, u)] : 0;
     }
   }
   float k[kStaged];
@@ -313,12 +312,11 @@ __global__ void __launch_bounds__(kBlock) PassKernel(Rule a, const Chunk* chunks
     if (at.is_q) WriteOut(a, s, at, first, h, column0, sum);
     Advance(s, own_depth, own_column, state);
   }
-  float* to = a.states + h * head_size;
   WARMLEG_UNROLL
   for (int d = 0; d < 4; ++d) {
     WARMLEG_UNROLL
     for (int u = 0; u < 4; ++u) {
-      if (is_entry(d, u)) to[entry(d, u)] = state[d][u];
+      if (is_entry(d, u)) own[entry(d, u)] = state[d][u];
     }
   }
 }

@@ -97,7 +97,7 @@ __global__ void PathWalkKernel(const float* edges, const int32_t* ids, int32_t* 
 
 struct Accept {
   const int32_t *block, *target, *stop_ids, *limit;
-  int32_t *position, *slot, *newest, *result;
+  int32_t *position, *last, *newest, *result;
   int rows, stops;
 };
 
@@ -129,9 +129,9 @@ __global__ void AcceptGreedyKernel(Accept a) {
   }
   a.result[0] = accepted;
   a.result[1] = emitted;
+  a.last[0] = emitted - 1;
   if (emitted < 1) return;  // no room: the caller sees that nothing was emitted
   a.position[0] = position + emitted;
-  a.slot[0] = emitted - 1;
   a.newest[0] = target[emitted - 1];
 }
 
@@ -173,7 +173,7 @@ void AcceptGreedy(Queue& queue, const AcceptGreedyArgs& args) {
                          .stop_ids = args.stop_ids.as<const int32_t>(),
                          .limit = args.limit.as<const int32_t>(),
                          .position = args.position.as<int32_t>(),
-                         .slot = args.slot.as<int32_t>(),
+                         .last = args.last.as<int32_t>(),
                          .newest = args.newest.as<int32_t>(),
                          .result = args.result.as<int32_t>(),
                          .rows = static_cast<int>(args.block.dim(0)),

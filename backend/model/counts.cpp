@@ -64,12 +64,21 @@ void CountTarget(const TargetConfig& c, const std::vector<SizedItem>& items, int
   const uint64_t state =
       U(c.lin_value_heads * c.lin_key_dim * c.lin_value_dim + (c.conv_kernel - 1) * c.lin_channels()) *
       kFloat;
+  // Of a token: the convolution's input, its keys, the changes and the decays.
+  const uint64_t held_row =
+      U(c.lin_channels() + c.lin_key_heads * c.lin_key_dim + c.lin_value_heads * (c.lin_value_dim + 1)) *
+      kFloat;
   for (const LayerType type : c.layers) {
-    // One slot is read, one a row written.
     if (type == LayerType::full_attention)
       counter->Add(part, "KV", U(2 * (context + rows) * c.kv_heads * c.head_dim) * kFloat);
-    else
-      counter->Add(part, "recurrent states", (1 + U(rows)) * state);
+    else if (rows == 1)
+      counter->Add(part, "recurrent states", 2 * state);
+    else {  // held: read alone, and what the rows do to it is kept until it is known which of them count
+      counter->Add(part, "recurrent states", state);
+      counter->Add(part, "held rows", U(rows) * held_row);
+      counter->Add("commit", "recurrent states", 2 * state);
+      counter->Add("commit", "held rows", U(rows) * held_row);
+    }
   }
   counter->Add(part, "logits", 2 * U(rows) * U(c.vocab) * kFloat);  // written and read
 }

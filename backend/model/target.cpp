@@ -39,30 +39,34 @@ Tensor UploadInvFreq(Queue& queue, vt::TensorPool& pool, double theta, int64_t d
   return t;
 }
 
-TargetState::TargetState(const TargetConfig& c, int64_t capacity_rows, int64_t slot_count,
+TargetState::TargetState(const TargetConfig& c, int64_t capacity_rows, int64_t held_rows,
                          vt::Backend& backend)
-    : capacity(capacity_rows), slots(slot_count), pool(backend) {
+    : capacity(capacity_rows), pool(backend) {
+  int64_t blocks = 0;
   for (const LayerType type : c.layers) {
     const bool full = type == LayerType::full_attention;
     k.push_back(full ? pool.New(DType::f32, {capacity, c.kv_heads, c.head_dim}) : Tensor{});
     v.push_back(full ? pool.New(DType::f32, {capacity, c.kv_heads, c.head_dim}) : Tensor{});
-    conv.push_back(full ? Tensor{} : pool.New(DType::f32, {slots, c.conv_kernel - 1, c.lin_channels()}));
-    delta.push_back(full ? Tensor{}
-                         : pool.New(DType::f32, {slots, c.lin_value_heads, c.lin_key_dim, c.lin_value_dim}));
+    blocks += full ? 0 : 1;
   }
   position = pool.New(DType::i32, {1});
-  slot = pool.New(DType::i32, {1});
+  if (blocks == 0) return;
+  conv = pool.New(DType::f32, {blocks, c.conv_kernel - 1, c.lin_channels()});
+  delta = pool.New(DType::f32, {blocks, c.lin_value_heads, c.lin_key_dim, c.lin_value_dim});
+  if (held_rows == 0) return;
+  held_proj = pool.New(DType::f32, {blocks, held_rows, ProjectionWidth(c, LayerType::linear_attention)});
+  held_conv = pool.New(DType::f32, {blocks, held_rows, c.lin_channels()});
+  held_changes = pool.New(DType::f32, {blocks, held_rows, c.lin_value_heads, c.lin_value_dim});
+  held_decays = pool.New(DType::f32, {blocks, held_rows, c.lin_value_heads});
 }
 
 void TargetState::Reset(Queue& queue) {
   const auto zero = [&](const Tensor& t) {
     if (t) pool.backend().Fill(queue, t.data, 0, static_cast<size_t>(t.bytes()));
   };
-  // Slot 0 alone: the others are written before they are read.
-  for (const Tensor& t : conv) zero(t ? t.Rows(0, 1) : t);
-  for (const Tensor& t : delta) zero(t ? t.Rows(0, 1) : t);
+  zero(conv);
+  zero(delta);
   zero(position);
-  zero(slot);
 }
 
 Target::Target(const TargetWeights& weights, int64_t max_rows)
@@ -132,18 +136,18 @@ void Target::FullAttention(Queue& queue, const TargetLayerWeights& layer_weights
 }
 
 void Target::LinearAttention(Queue& queue, const TargetLayerWeights& layer_weights, TargetState& state,
-                             size_t layer, int64_t rows, bool keep_rows, vt::Precision precision) {
+                             int64_t block, int64_t rows, bool hold, vt::Precision precision) {
   const LinearAttentionWeights& w = layer_weights.linear;
   const TargetConfig& c = weights_.config;
   const int64_t key_width = c.lin_key_heads * c.lin_key_dim;
   const int64_t value_width = c.lin_value_heads * c.lin_value_dim;
   const int64_t channels = c.lin_channels();
-  const Tensor proj = WorkView(proj_, rows, channels + value_width + 2 * c.lin_value_heads);
+  const Tensor proj = hold ? state.held_proj.At(block).Rows(0, rows)
+                           : WorkView(proj_, rows, ProjectionWidth(c, LayerType::linear_attention));
   Project(queue, layer_weights.norm1, w.qkvzba, proj, precision);
 
-  const Tensor mixed_in = WorkView(conv_, rows, channels);
-  Run(queue, vt::CausalConv1dArgs{proj.Cols(0, channels), w.conv, state.conv[layer], state.slot, mixed_in,
-                                  keep_rows});
+  const Tensor mixed_in = hold ? state.held_conv.At(block).Rows(0, rows) : WorkView(conv_, rows, channels);
+  Run(queue, vt::CausalConv1dArgs{proj.Cols(0, channels), w.conv, state.conv.At(block), mixed_in, hold});
 
   const Tensor mixed = WorkView(mixed_, rows, value_width);
   const Tensor heads = mixed.SplitLast(c.lin_value_heads, c.lin_value_dim);
@@ -155,15 +159,26 @@ void Target::LinearAttention(Queue& queue, const TargetLayerWeights& layer_weigh
   rule.a = proj.Cols(channels + value_width + c.lin_value_heads, c.lin_value_heads);
   rule.a_log = w.a_log;
   rule.dt_bias = w.dt_bias;
-  rule.states = state.delta[layer];
-  rule.slot = state.slot;
+  rule.state = state.delta.At(block);
   rule.out = heads;
-  rule.keep_rows = keep_rows;
+  if (hold) {
+    rule.changes = state.held_changes.At(block).Rows(0, rows);
+    rule.decays = state.held_decays.At(block).Rows(0, rows);
+  }
   Run(queue, rule);
 
   const Tensor z = proj.Cols(channels, value_width).SplitLast(c.lin_value_heads, c.lin_value_dim);
   Run(queue, vt::GatedRmsNormArgs{heads, z, w.norm, heads, c.rms_eps});
   AddProduct(queue, mixed, w.out, precision);
+}
+
+void Target::Commit(Queue& queue, TargetState& state, const Tensor& last) const {
+  if (!state.conv) return;
+  const TargetConfig& c = weights_.config;
+  const int64_t key_width = c.lin_key_heads * c.lin_key_dim;
+  Run(queue, vt::CommitConvArgs{state.held_proj.Cols(0, c.lin_channels()), state.conv, last});
+  const Tensor k = state.held_conv.Cols(key_width, key_width).SplitLast(c.lin_key_heads, c.lin_key_dim);
+  Run(queue, vt::CommitDeltaArgs{k, state.held_changes, state.held_decays, state.delta, last});
 }
 
 void Target::Mlp(Queue& queue, const TargetLayerWeights& w, int64_t rows, vt::Precision precision) {
@@ -182,12 +197,13 @@ void Target::Forward(Queue& queue, TargetState& state, const Pass& pass) {
 
   Run(queue, vt::EmbeddingArgs{weights_.embedding, pass.ids, h});
   Run(queue, vt::PositionsArgs{state.position, positions_.Rows(0, rows)});
+  int64_t linear_blocks = 0;
   for (size_t layer = 0; layer < c.layers.size(); ++layer) {
     const TargetLayerWeights& w = weights_.layers[layer];
     if (c.layers[layer] == LayerType::full_attention) {
       FullAttention(queue, w, state, layer, rows, pass.precision);
     } else {
-      LinearAttention(queue, w, state, layer, rows, pass.keep_rows, pass.precision);
+      LinearAttention(queue, w, state, linear_blocks++, rows, pass.hold, pass.precision);
     }
     Mlp(queue, w, rows, pass.precision);
     for (size_t i = 0; pass.taps && i < pass.tap_layers.size(); ++i) {

@@ -10,22 +10,29 @@
 
 namespace warmleg::model {
 
-// Device state of one sequence. Recurrent states have one slot per row of a verify block: committing a round
-// only moves `slot`, and rolling back is reading an earlier one.
+// Device state of one sequence. A block whose rows may be taken back is held: its pass leaves the recurrent
+// states alone and keeps what its rows would do to them, which Commit does for those that count. Taking rows
+// back is doing nothing.
 struct TargetState {
-  TargetState(const TargetConfig& config, int64_t capacity, int64_t slots, vt::Backend& backend);
+  // held_rows: of the longest block that is held; 0: none is.
+  TargetState(const TargetConfig& config, int64_t capacity, int64_t held_rows, vt::Backend& backend);
 
   int64_t capacity = 0;  // positions the KV cache holds
-  int64_t slots = 0;     // 1..vt::kMaxRows
-  // One entry a block; those of the other kind have no data.
-  std::vector<vt::Tensor> k, v;   // [capacity, kv_heads, head_dim]
-  std::vector<vt::Tensor> conv;   // [slots, conv_kernel - 1, lin_channels]
-  std::vector<vt::Tensor> delta;  // [slots, lin_value_heads, lin_key_dim, lin_value_dim]
-  vt::Tensor position;            // [1] i32: position of the next row 0
-  vt::Tensor slot;                // [1] i32: which slot holds the states before `position`
+  // One entry a full-attention block; the others have no data.
+  std::vector<vt::Tensor> k, v;  // [capacity, kv_heads, head_dim]
+  // Of the linear-attention blocks, in their order; no data when there is none.
+  vt::Tensor conv;      // [blocks, conv_kernel - 1, lin_channels]
+  vt::Tensor delta;     // [blocks, lin_value_heads, lin_key_dim, lin_value_dim]
+  vt::Tensor position;  // [1] i32: position of the next row 0
+  // What held blocks leave for Commit: the fused projections, the convolution's output, and what
+  // GatedDeltaRule says of its rows.
+  vt::Tensor held_proj;     // [blocks, held_rows, projection width]
+  vt::Tensor held_conv;     // [blocks, held_rows, lin_channels]
+  vt::Tensor held_changes;  // [blocks, held_rows, lin_value_heads, lin_value_dim]
+  vt::Tensor held_decays;   // [blocks, held_rows, lin_value_heads]
   vt::TensorPool pool;
 
-  // Before the first token: position 0, slot 0, states zero.
+  // Before the first token: position 0, states zero.
   void Reset(vt::Queue& queue);
 };
 
@@ -35,15 +42,17 @@ class Target {
   Target(const TargetWeights& weights, int64_t max_rows);
 
   struct Pass {
-    vt::Tensor ids;          // [rows] i32
-    bool keep_rows = false;  // state after row r stays in slot r; otherwise only the last row's, in slot 0
-    vt::Tensor taps;         // [rows, tap_layers * hidden] f32 for the draft, or no data
+    vt::Tensor ids;                   // [rows] i32
+    bool hold = false;                // the recurrent states stay as they are until Commit; rows <= held_rows
+    vt::Tensor taps;                  // [rows, tap_layers * hidden] f32 for the draft, or no data
     std::vector<int64_t> tap_layers;  // blocks whose output goes to taps, in that order
     vt::Tensor logits;                // [n, vocab] f32 for the last n rows, or no data
     vt::Precision precision = vt::Precision::exact;
   };
-  // Rows at positions state.position ..; does not move position or slot.
+  // Rows at positions state.position ..; does not move the position.
   void Forward(vt::Queue& queue, TargetState& state, const Pass& pass);
+  // The recurrent states after rows 0 .. last of the pass that was held last.
+  void Commit(vt::Queue& queue, TargetState& state, const vt::Tensor& last) const;
 
   const TargetWeights& weights() const { return weights_; }
   // Bytes of one plain step that must be read or written at the least: weights once, states, the KV rows of
@@ -57,8 +66,9 @@ class Target {
   void AddProduct(vt::Queue& queue, const vt::Tensor& x, const vt::Tensor& w, vt::Precision precision);
   void FullAttention(vt::Queue& queue, const TargetLayerWeights& layer_weights, TargetState& state,
                      size_t layer, int64_t rows, vt::Precision precision);
+  // block: which of the linear-attention blocks it is.
   void LinearAttention(vt::Queue& queue, const TargetLayerWeights& layer_weights, TargetState& state,
-                       size_t layer, int64_t rows, bool keep_rows, vt::Precision precision);
+                       int64_t block, int64_t rows, bool hold, vt::Precision precision);
   void Mlp(vt::Queue& queue, const TargetLayerWeights& w, int64_t rows, vt::Precision precision);
 
   const TargetWeights& weights_;

@@ -79,11 +79,8 @@ void CheckVocabulary(Checker& c, const Tensor& x) {
   c.Require(Dim(x, 1) <= kMaxSampledVocabulary, "a row is larger than 2^18");
 }
 
-// One slot table: [slots, ...], and rows that fit into it when every row's state is kept.
-void CheckSlots(Checker& c, const Tensor& states, const Tensor& slot, int64_t rows, bool keep_rows) {
-  c.Is("slot", slot, {1}, kI32);
-  c.Require(!keep_rows || rows <= Dim(states, 0), "keep_rows needs a slot for every row");
-}
+// A block whose rows may be taken back.
+void CheckHeld(Checker& c, int64_t rows) { c.Require(rows <= kMaxRows, "a block has more than 16 rows"); }
 
 }  // namespace
 
@@ -197,10 +194,10 @@ void Check(const CausalConv1dArgs& a) {
   c.Is("x", a.x, {-1, -1}, kF32, Layout::strided);
   c.Is("weight", a.weight, {channels, -1}, kWeight);
   c.Require(Dim(a.weight, 1) >= 2 && Dim(a.weight, 1) <= kMaxConvTaps, "weight has not 2 to 16 taps");
-  c.Is("states", a.states, {-1, Dim(a.weight, 1) - 1, channels});
+  c.Is("state", a.state, {Dim(a.weight, 1) - 1, channels});
   c.Is("out", a.out, {Dim(a.x, 0), channels});
   c.Require(a.out.data != a.x.data, "out must not be x");
-  CheckSlots(c, a.states, a.slot, Dim(a.x, 0), a.keep_rows);
+  if (a.hold) CheckHeld(c, Dim(a.x, 0));
   c.Done();
 }
 
@@ -218,11 +215,42 @@ void Check(const GatedDeltaRuleArgs& a) {
   c.Is("b", a.b, {rows, nv}, kF32, Layout::strided);
   c.Is("a_log", a.a_log, {nv}, kWeight);
   c.Is("dt_bias", a.dt_bias, {nv}, kWeight);
-  c.Is("states", a.states, {-1, nv, dk, dv});
+  c.Is("state", a.state, {nv, dk, dv});
   c.Is("out", a.out, {rows, nv, dv});
+  if (a.changes || a.decays) {
+    c.Is("changes", a.changes, {rows, nv, dv});
+    c.Is("decays", a.decays, {rows, nv});
+    CheckHeld(c, rows);
+  }
   c.Require(nk > 0 && nv % nk == 0, "value heads are not a multiple of key heads");
   c.Require(dk <= kMaxHeadDim && dv <= kMaxHeadDim, "a head is larger than 512");
-  CheckSlots(c, a.states, a.slot, rows, a.keep_rows);
+  c.Done();
+}
+
+void Check(const CommitConvArgs& a) {
+  Checker c(a.kOp);
+  c.Is("x", a.x, {-1, -1, -1}, kF32, Layout::strided);
+  c.Is("states", a.states, {Dim(a.x, 0), -1, Dim(a.x, 2)});
+  c.Is("last", a.last, {1}, kI32);
+  c.Require(Dim(a.states, 1) < kMaxConvTaps, "states are of more than 16 taps");
+  CheckHeld(c, Dim(a.x, 1));
+  c.Done();
+}
+
+void Check(const CommitDeltaArgs& a) {
+  Checker c(a.kOp);
+  const int64_t layers = Dim(a.k, 0);
+  const int64_t rows = Dim(a.k, 1);
+  const int64_t nk = Dim(a.k, 2);
+  const int64_t nv = Dim(a.changes, 2);
+  c.Is("k", a.k, {-1, -1, -1, -1}, kF32, Layout::strided);
+  c.Is("changes", a.changes, {layers, rows, -1, -1});
+  c.Is("decays", a.decays, {layers, rows, nv});
+  c.Is("states", a.states, {layers, nv, Dim(a.k, 3), Dim(a.changes, 3)});
+  c.Is("last", a.last, {1}, kI32);
+  c.Require(nk > 0 && nv % nk == 0, "value heads are not a multiple of key heads");
+  c.Require(Dim(a.k, 3) <= kMaxHeadDim && Dim(a.changes, 3) <= kMaxHeadDim, "a head is larger than 512");
+  CheckHeld(c, rows);
   c.Done();
 }
 
@@ -419,7 +447,7 @@ void Check(const AcceptGreedyArgs& a) {
   if (a.stop_ids) c.Is("stop_ids", a.stop_ids, {-1}, kI32);
   c.Is("limit", a.limit, {1}, kI32);
   c.Is("position", a.position, {1}, kI32);
-  c.Is("slot", a.slot, {1}, kI32);
+  c.Is("last", a.last, {1}, kI32);
   c.Is("newest", a.newest, {1}, kI32);
   c.Is("result", a.result, {2 + kMaxRows}, kI32);
   c.Require(Dim(a.block, 0) <= kMaxRows, "a block has more than 16 rows");

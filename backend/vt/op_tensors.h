@@ -23,9 +23,11 @@ WARMLEG_VT_TENSORS(Positions, &a.start, &a.out)
 WARMLEG_VT_TENSORS(Rope, &a.x, &a.positions, &a.inv_freq)
 WARMLEG_VT_TENSORS(PrepareHeads, &a.q, &a.k, &a.q_norm, &a.k_norm, &a.positions, &a.inv_freq)
 WARMLEG_VT_TENSORS(Attention, &a.q, &a.k, &a.v, &a.positions, &a.out)
-WARMLEG_VT_TENSORS(CausalConv1d, &a.x, &a.weight, &a.states, &a.slot, &a.out)
-WARMLEG_VT_TENSORS(GatedDeltaRule, &a.q, &a.k, &a.v, &a.a, &a.b, &a.a_log, &a.dt_bias, &a.states, &a.slot,
-                   &a.out)
+WARMLEG_VT_TENSORS(CausalConv1d, &a.x, &a.weight, &a.state, &a.out)
+WARMLEG_VT_TENSORS(GatedDeltaRule, &a.q, &a.k, &a.v, &a.a, &a.b, &a.a_log, &a.dt_bias, &a.state, &a.out,
+                   &a.changes, &a.decays)
+WARMLEG_VT_TENSORS(CommitConv, &a.x, &a.states, &a.last)
+WARMLEG_VT_TENSORS(CommitDelta, &a.k, &a.changes, &a.decays, &a.states, &a.last)
 WARMLEG_VT_TENSORS(GatedRmsNorm, &a.x, &a.z, &a.weight, &a.out)
 WARMLEG_VT_TENSORS(SigmoidGate, &a.x, &a.gate)
 WARMLEG_VT_TENSORS(IndexSelect, &a.src, &a.index, &a.out)
@@ -45,7 +47,7 @@ WARMLEG_VT_TENSORS(Softmax, &a.x, &a.out)
 WARMLEG_VT_TENSORS(RandomSample, &a.x, &a.out, &a.draws.seed, &a.draws.position)
 WARMLEG_VT_TENSORS(RejectionSample, &a.block, &a.p, &a.q, &a.ids, &a.bonus, &a.target, &a.draws.seed,
                    &a.draws.position)
-WARMLEG_VT_TENSORS(AcceptGreedy, &a.block, &a.target, &a.stop_ids, &a.limit, &a.position, &a.slot, &a.newest,
+WARMLEG_VT_TENSORS(AcceptGreedy, &a.block, &a.target, &a.stop_ids, &a.limit, &a.position, &a.last, &a.newest,
                    &a.result)
 #undef WARMLEG_VT_TENSORS
 

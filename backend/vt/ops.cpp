@@ -36,13 +36,15 @@ int64_t AttentionArgs::bytes() const {
   return q.bytes() + k.bytes() + v.bytes() + positions.bytes() + out.bytes();
 }
 int64_t CausalConv1dArgs::bytes() const {
-  const int64_t one = states.count() / states.dim(0) * SizeOf(states.dtype);
-  return x.bytes() + weight.bytes() + out.bytes() + one * (1 + (keep_rows ? x.dim(0) : 1));
+  return x.bytes() + weight.bytes() + out.bytes() + state.bytes() * (hold ? 1 : 2);
 }
 int64_t GatedDeltaRuleArgs::bytes() const {
-  const int64_t one = states.count() / states.dim(0) * SizeOf(states.dtype);
   return q.bytes() + k.bytes() + v.bytes() + a.bytes() + b.bytes() + a_log.bytes() + dt_bias.bytes() +
-         out.bytes() + one * (1 + (keep_rows ? q.dim(0) : 1));
+         out.bytes() + state.bytes() + (changes ? changes.bytes() + decays.bytes() : state.bytes());
+}
+int64_t CommitConvArgs::bytes() const { return x.bytes() + 2 * states.bytes(); }
+int64_t CommitDeltaArgs::bytes() const {
+  return k.bytes() + changes.bytes() + decays.bytes() + 2 * states.bytes();
 }
 int64_t GatedRmsNormArgs::bytes() const { return x.bytes() + z.bytes() + weight.bytes() + out.bytes(); }
 int64_t SigmoidGateArgs::bytes() const { return 2 * x.bytes() + gate.bytes(); }

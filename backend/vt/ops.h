@@ -5,8 +5,8 @@
 //  - float32 arithmetic; weights are bf16 or f32 tensors, activations f32, ids and positions i32;
 //  - a row's result is bit-identical whatever the number of rows in the call (1..16): same tiles, same
 //  reduction order;
-//  - positions, slots and token ids are read from device memory, so that a captured graph replays at another
-//  position;
+//  - positions, row counts and token ids are read from device memory, so that a captured graph replays at
+//  another position;
 //  - nothing allocates: temporary memory comes from the queue's scratch.
 //
 // "in place" tensors are read and written. Strided tensors are marked; all others are contiguous.
@@ -33,6 +33,8 @@ namespace vt {
   X(Attention)            \
   X(CausalConv1d)         \
   X(GatedDeltaRule)       \
+  X(CommitConv)           \
+  X(CommitDelta)          \
   X(GatedRmsNorm)         \
   X(SigmoidGate)          \
   X(IndexSelect)          \
@@ -171,16 +173,16 @@ struct AttentionArgs {
   int64_t bytes() const;  // counts the whole visible context at the capacity's worst case
 };
 
-// out[r, c] = silu(sum_j weight[c, j] * x[r - (K - 1) + j, c]); inputs before row 0 come from states[slot].
-// Afterwards slot r holds the last K - 1 inputs up to row r (keep_rows), or slot 0 those up to the last row.
+// out[r, c] = silu(sum_j weight[c, j] * x[r - (K - 1) + j, c]); inputs before row 0 come from the state,
+// which then holds the last K - 1 inputs. With `hold` it stays as it was: CommitConv follows, when it is
+// known how many rows count.
 struct CausalConv1dArgs {
   static constexpr Op kOp = Op::CausalConv1d;
-  Tensor x;                // [rows, C] f32, rows strided
-  Tensor weight;           // [C, K] bf16 | f32; the last tap is the current token
-  Tensor states;           // [slots, K - 1, C] f32, in place, oldest input first
-  Tensor slot;             // [1] i32: which slot holds the state before row 0
-  Tensor out;              // [rows, C] f32
-  bool keep_rows = false;  // needs rows <= slots
+  Tensor x;       // [rows, C] f32, rows strided
+  Tensor weight;  // [C, K] bf16 | f32; the last tap is the current token
+  Tensor state;   // [K - 1, C] f32, in place, oldest input first
+  Tensor out;     // [rows, C] f32
+  bool hold = false;
   int64_t bytes() const;
 };
 
@@ -188,7 +190,7 @@ struct CausalConv1dArgs {
 //   q, k: x * rsqrt(sum x^2 + 1e-6) per head, q also / sqrt(dk)
 //   beta = sigmoid(b), g = -exp(a_log) * softplus(a + dt_bias)
 //   S *= exp(g); d = (v - S^T k) * beta; S += k d^T; out = S^T q
-// Slots as in CausalConv1d.
+// With `changes` and `decays` S stays as it was and they say what the rows do to it: CommitDelta follows.
 struct GatedDeltaRuleArgs {
   static constexpr Op kOp = Op::GatedDeltaRule;
   Tensor q, k;     // [rows, nk, dk] f32, strided
@@ -196,11 +198,30 @@ struct GatedDeltaRuleArgs {
   Tensor a, b;     // [rows, nv] f32, rows strided
   Tensor a_log;    // [nv] bf16 | f32
   Tensor dt_bias;  // [nv] bf16 | f32
-  Tensor states;   // [slots, nv, dk, dv] f32, in place
-  Tensor slot;     // [1] i32
+  Tensor state;    // [nv, dk, dv] f32, in place
   Tensor out;      // [rows, nv, dv] f32
-  bool keep_rows = false;
+  Tensor changes;  // [rows, nv, dv] f32, out: d / |k|, as S += k changes^T with k as given; or no data
+  Tensor decays;   // [rows, nv] f32, out: exp(g); with changes
   int64_t bytes() const;
+};
+
+// The states of all layers after rows 0 .. last of blocks that CausalConv1d and GatedDeltaRule held: to the
+// bit those that the same rows leave one by one. last < 0: no row counts. Rows after `last` are not read.
+struct CommitConvArgs {
+  static constexpr Op kOp = Op::CommitConv;
+  Tensor x;               // [layers, rows, C] f32, strided: as CausalConv1d took it
+  Tensor states;          // [layers, K - 1, C] f32, in place
+  Tensor last;            // [1] i32
+  int64_t bytes() const;  // at all rows
+};
+struct CommitDeltaArgs {
+  static constexpr Op kOp = Op::CommitDelta;
+  Tensor k;               // [layers, rows, nk, dk] f32, strided: as GatedDeltaRule took it
+  Tensor changes;         // [layers, rows, nv, dv] f32
+  Tensor decays;          // [layers, rows, nv] f32
+  Tensor states;          // [layers, nv, dk, dv] f32, in place
+  Tensor last;            // [1] i32
+  int64_t bytes() const;  // at all rows
 };
 
 // out = weight * rmsnorm(x) * silu(z), over the last dimension.
@@ -398,7 +419,7 @@ struct RejectionSampleArgs {
 // The end of a round. accepted = how many drafts equal the target's choice before the first that does not;
 // the new tokens are those drafts and the target's next token, cut at `limit` positions and then after the
 // first stop token. Greedy: the choice is the argmax; sampled: RejectionSample's.
-//   position += emitted; slot = emitted - 1; newest = last new token
+//   position += emitted; last = emitted - 1; newest = last new token
 //   result = [accepted, emitted, new tokens..., (rest untouched)]
 struct AcceptGreedyArgs {
   static constexpr Op kOp = Op::AcceptGreedy;
@@ -407,7 +428,7 @@ struct AcceptGreedyArgs {
   Tensor stop_ids;  // [n] i32, or no data
   Tensor limit;     // [1] i32: prompt + max_new_tokens; position + 1 < limit holds
   Tensor position;  // [1] i32, in place: position of the anchor
-  Tensor slot;      // [1] i32, out
+  Tensor last;      // [1] i32, out: the last row that counts, negative when none does
   Tensor newest;    // [1] i32, out; may be block's row 0: every input is read before anything is written
   Tensor result;    // [2 + kMaxRows] i32, out
   int64_t bytes() const;

@@ -209,27 +209,37 @@ Values Attention(const vt::AttentionArgs& a) {
 
 StateResult CausalConv1d(const vt::CausalConv1dArgs& a) {
   StateResult result;
-  result.states = All(a.states);
+  result.state = All(a.state);
   const int64_t rows = a.x.dim(0);
   const int64_t channels = a.x.dim(1);
   const int64_t kept = a.weight.dim(1) - 1;
-  const int64_t slot = Int(a.slot, 0);
-  const auto input = [&](int64_t r, int64_t c) {
-    return r < 0 ? At(a.states, slot, kept + r, c) : At(a.x, r, c);
-  };
+  const auto input = [&](int64_t r, int64_t c) { return r < 0 ? At(a.state, kept + r, c) : At(a.x, r, c); };
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t c = 0; c < channels; ++c) {
       double sum = 0;
       for (int64_t j = 0; j <= kept; ++j) sum += At(a.weight, c, j) * input(r - kept + j, c);
       result.out.push_back(Silu(sum));
-      if (!a.keep_rows && r + 1 < rows) continue;
-      const int64_t to = a.keep_rows ? r : 0;
-      for (int64_t j = 0; j < kept; ++j) {
-        result.states[Size((to * kept + j) * channels + c)] = input(r - kept + 1 + j, c);
+    }
+  }
+  for (int64_t j = 0; !a.hold && j < kept; ++j) {
+    for (int64_t c = 0; c < channels; ++c) result.state[Size(j * channels + c)] = input(rows - kept + j, c);
+  }
+  return result;
+}
+
+Values CommitConv(const vt::CommitConvArgs& a) {
+  Values states;
+  const int64_t kept = a.states.dim(1);
+  const int64_t rows = Int(a.last, 0) + 1;
+  for (int64_t layer = 0; layer < a.x.dim(0); ++layer) {
+    for (int64_t j = 0; j < kept; ++j) {
+      const int64_t i = std::max<int64_t>(rows, 0) + j;  // from the oldest input that was kept
+      for (int64_t c = 0; c < a.x.dim(2); ++c) {
+        states.push_back(i < kept ? At(a.states, layer, i, c) : At(a.x, layer, i - kept, c));
       }
     }
   }
-  return result;
+  return states;
 }
 
 StateResult GatedDeltaRule(const vt::GatedDeltaRuleArgs& a) {
@@ -238,8 +248,10 @@ StateResult GatedDeltaRule(const vt::GatedDeltaRuleArgs& a) {
   const int64_t nv = a.v.dim(1);
   const int64_t dv = a.v.dim(2);
   StateResult result;
-  result.states = All(a.states);
+  result.state = All(a.state);
   result.out.resize(Size(rows * nv * dv));
+  result.changes.resize(Size(rows * nv * dv));
+  result.decays.resize(Size(rows * nv));
   const auto unit = [](Values x, double scale) {
     const double norm = 1 / std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0) + 1e-6);
     for (double& v : x) v *= norm * scale;
@@ -249,7 +261,7 @@ StateResult GatedDeltaRule(const vt::GatedDeltaRuleArgs& a) {
     const int64_t key_head = h / (nv / a.q.dim(1));
     std::vector<Values> s(Size(dk), Values(Size(dv)));
     for (int64_t i = 0; i < dk; ++i) {
-      for (int64_t c = 0; c < dv; ++c) s[Size(i)][Size(c)] = At(a.states, Int(a.slot, 0), h, i, c);
+      for (int64_t c = 0; c < dv; ++c) s[Size(i)][Size(c)] = At(a.state, h, i, c);
     }
     for (int64_t r = 0; r < rows; ++r) {
       const Values q = unit(HeadRow(a.q, r, key_head), 1 / std::sqrt(static_cast<double>(dk)));
@@ -257,6 +269,10 @@ StateResult GatedDeltaRule(const vt::GatedDeltaRuleArgs& a) {
       const double decay =
           std::exp(-std::exp(At(a.a_log, h)) * std::log1p(std::exp(At(a.a, r, h) + At(a.dt_bias, h))));
       const double beta = Sigmoid(At(a.b, r, h));
+      const Values raw_k = HeadRow(a.k, r, key_head);
+      const double k_norm =
+          1 / std::sqrt(std::inner_product(raw_k.begin(), raw_k.end(), raw_k.begin(), 0.0) + 1e-6);
+      result.decays[Size(r * nv + h)] = decay;
       for (int64_t c = 0; c < dv; ++c) {
         double seen = 0;
         for (int64_t i = 0; i < dk; ++i) seen += (s[Size(i)][Size(c)] *= decay) * k[Size(i)];
@@ -264,15 +280,36 @@ StateResult GatedDeltaRule(const vt::GatedDeltaRuleArgs& a) {
         double out = 0;
         for (int64_t i = 0; i < dk; ++i) out += (s[Size(i)][Size(c)] += k[Size(i)] * change) * q[Size(i)];
         result.out[Size((r * nv + h) * dv + c)] = out;
+        result.changes[Size((r * nv + h) * dv + c)] = change * k_norm;
       }
-      if (!a.keep_rows && r + 1 < rows) continue;
-      const int64_t base = ((a.keep_rows ? r : 0) * nv + h) * dk * dv;
-      for (int64_t i = 0; i < dk; ++i) {
-        std::copy(s[Size(i)].begin(), s[Size(i)].end(), result.states.begin() + base + i * dv);
-      }
+    }
+    for (int64_t i = 0; !a.changes && i < dk; ++i) {
+      std::copy(s[Size(i)].begin(), s[Size(i)].end(), result.state.begin() + (h * dk + i) * dv);
     }
   }
   return result;
+}
+
+Values CommitDelta(const vt::CommitDeltaArgs& a) {
+  Values states;
+  const int64_t nv = a.changes.dim(2);
+  const int64_t served = nv / a.k.dim(2);
+  for (int64_t layer = 0; layer < a.k.dim(0); ++layer) {
+    const vt::Tensor k = a.k.At(layer);
+    const vt::Tensor changes = a.changes.At(layer);
+    for (int64_t h = 0; h < nv; ++h) {
+      for (int64_t i = 0; i < a.k.dim(3); ++i) {
+        for (int64_t c = 0; c < a.changes.dim(3); ++c) {
+          double s = At(a.states, layer, h, i, c);
+          for (int64_t r = 0; r <= Int(a.last, 0); ++r) {
+            s = s * At(a.decays, layer, r, h) + At(k, r, h / served, i) * At(changes, r, h, c);
+          }
+          states.push_back(s);
+        }
+      }
+    }
+  }
+  return states;
 }
 
 Values GatedRmsNorm(const vt::GatedRmsNormArgs& a) {
@@ -441,7 +478,7 @@ AcceptResult AcceptGreedy(const vt::AcceptGreedyArgs& a) {
   }
   result.emitted = static_cast<int32_t>(result.tokens.size());
   result.position = position + result.emitted;
-  result.slot = result.emitted - 1;
+  result.last = result.emitted - 1;
   result.newest = result.tokens.back();
   return result;
 }

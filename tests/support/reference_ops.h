@@ -29,10 +29,13 @@ Values Rope(const vt::RopeArgs& a);
 Values Attention(const vt::AttentionArgs& a);
 struct StateResult {
   Values out;
-  Values states;  // the whole table, slots that are not written as they were
+  Values state;            // as it was, when the block is held
+  Values changes, decays;  // of GatedDeltaRule
 };
 StateResult CausalConv1d(const vt::CausalConv1dArgs& a);
 StateResult GatedDeltaRule(const vt::GatedDeltaRuleArgs& a);
+Values CommitConv(const vt::CommitConvArgs& a);    // states afterwards
+Values CommitDelta(const vt::CommitDeltaArgs& a);  // states afterwards
 Values GatedRmsNorm(const vt::GatedRmsNormArgs& a);
 Values SigmoidGate(const vt::SigmoidGateArgs& a);
 Values IndexSelect(const vt::IndexSelectArgs& a);
@@ -49,7 +52,7 @@ Values SelectorEdges(const vt::SelectorEdgesArgs& a);
 std::vector<int32_t> PathWalk(const vt::PathWalkArgs& a);
 std::vector<int32_t> ArgMax(const vt::ArgMaxArgs& a);
 struct AcceptResult {
-  int32_t accepted, emitted, position, slot, newest;
+  int32_t accepted, emitted, position, last, newest;
   std::vector<int32_t> tokens;
 };
 AcceptResult AcceptGreedy(const vt::AcceptGreedyArgs& a);

@@ -100,9 +100,6 @@ hipError_t LaunchOn(hipStream_t stream, void (*kernel)(P...), dim3 grid, dim3 bl
 __device__ inline void LetNextStart() {}
 __device__ inline void AwaitPrevious() {}
 
-// A plain store here: whether passing the caches pays was measured on NVIDIA alone.
-__device__ inline void StoreStreaming(float* to, float value) { *to = value; }
-
 __device__ inline void BlockSync() { __syncthreads(); }
 __device__ inline void DeviceFence() { __threadfence(); }
 __device__ inline uint64_t DeviceClock() {

@@ -196,9 +196,6 @@ inline constexpr unsigned kAllLanes = 0xffffffffU;
 __device__ inline void LetNextStart() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 __device__ inline void AwaitPrevious() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
-// For what nothing reads before it has left the caches.
-__device__ inline void StoreStreaming(float* to, float value) { __stcs(to, value); }
-
 __device__ inline void BlockSync() { __syncthreads(); }
 __device__ inline void WaveSync() { __syncwarp(); }
 __device__ inline void DeviceFence() { __threadfence(); }

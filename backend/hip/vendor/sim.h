@@ -66,9 +66,6 @@ hipError_t LaunchOn(hipStream_t stream, void (*kernel)(P...), dim3 grid, dim3 bl
 inline void LetNextStart() {}
 inline void AwaitPrevious() {}
 
-// A plain store here: whether passing the caches pays was measured on NVIDIA alone.
-inline void StoreStreaming(float* to, float value) { *to = value; }
-
 inline void BlockSync() { BlockBarrier(); }
 inline void DeviceFence() {}
 inline uint64_t DeviceClock() { return ClockTicks(); }

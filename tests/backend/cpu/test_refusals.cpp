@@ -10,7 +10,7 @@ namespace {
 
 class CpuRefuses : public DeviceOps {
  protected:
-  vt::GatedDeltaRuleArgs Delta(int64_t rows, int32_t slot) {
+  vt::GatedDeltaRuleArgs Delta(int64_t rows) {
     return {.q = t_.Random(kF32, {rows, 1, 4}),
             .k = t_.Random(kF32, {rows, 1, 4}),
             .v = t_.Random(kF32, {rows, 1, 4}),
@@ -18,9 +18,10 @@ class CpuRefuses : public DeviceOps {
             .b = t_.Random(kF32, {rows, 1}),
             .a_log = t_.Random(kF32, {1}),
             .dt_bias = t_.Random(kF32, {1}),
-            .states = t_.Random(kF32, {17, 1, 4, 4}),
-            .slot = t_.Ints({slot}),
-            .out = t_.Empty(kF32, {rows, 1, 4})};
+            .state = t_.Random(kF32, {1, 4, 4}),
+            .out = t_.Empty(kF32, {rows, 1, 4}),
+            .changes = {},
+            .decays = {}};
   }
 };
 
@@ -74,12 +75,28 @@ TEST_F(CpuRefuses, AContextThatDoesNotFit) {
   EXPECT_THROW(Run(args), std::logic_error) << "physical page 3 of 3";
 }
 
-TEST_F(CpuRefuses, ASlotOrARowCountBeyondTheTable) {
-  EXPECT_THROW(Run(Delta(2, 17)), std::logic_error);
-  vt::GatedDeltaRuleArgs args = Delta(18, 0);
+TEST_F(CpuRefuses, ToHoldMoreRowsThanABlockHas) {
+  vt::GatedDeltaRuleArgs args = Delta(17);
   Run(args);
-  args.keep_rows = true;
+  args.changes = t_.Empty(kF32, {17, 1, 4});
+  args.decays = t_.Empty(kF32, {17, 1});
   EXPECT_THROW(Run(args), std::logic_error);
+}
+
+TEST_F(CpuRefuses, ToCommitMoreRowsThanABlockHas) {
+  try {
+    Run(vt::CommitConvArgs{
+        .x = t_.Random(kF32, {1, 3, 4}), .states = t_.Random(kF32, {1, 3, 4}), .last = t_.Ints({3})});
+    FAIL() << "accepted";
+  } catch (const std::logic_error& e) {
+    EXPECT_STREQ(e.what(), "op CommitConv: last is 3 in a block of 3 rows");
+  }
+  EXPECT_THROW(Run(vt::CommitDeltaArgs{.k = t_.Random(kF32, {1, 3, 1, 4}),
+                                       .changes = t_.Random(kF32, {1, 3, 1, 4}),
+                                       .decays = t_.Random(kF32, {1, 3, 1}),
+                                       .states = t_.Random(kF32, {1, 1, 4, 4}),
+                                       .last = t_.Ints({3})}),
+               std::logic_error);
 }
 
 TEST_F(CpuRefuses, AnUnknownTokenInSelectorEdges) {

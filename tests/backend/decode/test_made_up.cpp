@@ -151,9 +151,12 @@ TEST(MadeUp, CountsAreWhatTheForwardPassSaysOfItself) {
   const uint64_t row = 192 * 2, new_kv = 2 * 2 * 2 * 64 * 4,
                  logits = 2 * 2048 * 4;  // 2 full blocks, 2 KV heads
   EXPECT_EQ(counted.Bytes("step"), forward.StepBytes(100) + row + new_kv + logits);
-  // Of 8 rows: the weights once, 7 more slots written, 7 more rows of everything that is a row.
-  const uint64_t state = (6 * 32 * 32 + 3 * (2 * 2 * 32 + 6 * 32)) * 4;
-  EXPECT_EQ(counted.Bytes("verify"), counted.Bytes("step") + 7 * (row + new_kv + logits + 6 * state));
+  // Of 8 rows: the weights once, the states read alone, 7 more rows of everything that is a row, and what the
+  // commit needs of each row.
+  const uint64_t channels = 2 * 2 * 32 + 6 * 32;
+  const uint64_t states = 6 * (6 * 32 * 32 + 3 * channels) * 4;
+  const uint64_t held = 6 * 8 * (channels + 2 * 32 + 6 * 32 + 6) * 4;
+  EXPECT_EQ(counted.Bytes("verify"), counted.Bytes("step") - states + 7 * (row + new_kv + logits) + held);
   // 7 rows: of predecessors the anchor and 6 x 16 candidates, of successors 7 x 16.
   const uint64_t codebooks = (1 + 6 * 16 + 7 * 16) * 32 * 2;
   EXPECT_EQ(counted.Bytes("select"), 2048 * 192 * 2 + 7 * logits + codebooks + 32 * 192 * 2);
@@ -165,7 +168,8 @@ TEST(MadeUp, CountsAreWhatTheForwardPassSaysOfItself) {
   for (const model::SizedItem& item : draft_items)
     if (item.name.starts_with("layers.") || item.name == "norm.weight") draft_bytes += item.bytes();
   EXPECT_EQ(counted.Bytes("draft"), draft_bytes + 8 * row + 96 * kv);
-  EXPECT_EQ(counted.Bytes("commit"), 192 * 3 * 192 * 2 + 192 * 2 + 3 * 2 * 2 * 64 * 192 * 2 + 8 * kv);
+  EXPECT_EQ(counted.Bytes("commit"),
+            192 * 3 * 192 * 2 + 192 * 2 + 3 * 2 * 2 * 64 * 192 * 2 + 8 * kv + 2 * states + held);
 }
 
 TEST(MadeUp, RoundsAcceptWhatWasDrawnAndActivationsAreFinite) {

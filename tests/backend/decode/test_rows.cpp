@@ -12,7 +12,7 @@ using test::Pair;
 constexpr int64_t kCapacity = 64;
 const std::vector<int32_t> kPrompt = {475, 383, 274, 17, 2};
 
-// One target with states for blocks of kMaxRows rows.
+// One target that holds blocks of kMaxRows rows.
 class Rows {
  public:
   explicit Rows(const Pair& pair)
@@ -22,38 +22,39 @@ class Rows {
         state_(pair.target.config, kCapacity, vt::kMaxRows, backend_),
         pool_(backend_),
         ids_(pool_.New(vt::DType::i32, {vt::kMaxRows})),
+        last_(pool_.New(vt::DType::i32, {1})),
         logits_(pool_.New(vt::DType::f32, {vt::kMaxRows, pair.target.config.vocab})) {}
 
   // States after the prompt, by single steps.
   void Prefill() {
     state_.Reset(*queue_);
-    for (size_t i = 0; i < kPrompt.size(); ++i) Forward({kPrompt[i]}, static_cast<int32_t>(i), 0);
+    for (size_t i = 0; i < kPrompt.size(); ++i) Forward({kPrompt[i]}, static_cast<int32_t>(i), false);
   }
 
-  // Logits of each row; states of row r stay in slot r.
-  std::vector<float> Forward(const std::vector<int32_t>& ids, int32_t position, int32_t slot) {
+  // Logits of each row.
+  std::vector<float> Forward(const std::vector<int32_t>& ids, int32_t position, bool hold) {
     const auto rows = static_cast<int64_t>(ids.size());
     backend_.CopyIn(*queue_, ids_.data, ids.data(), ids.size() * sizeof(int32_t));
     backend_.CopyIn(*queue_, state_.position.data, &position, sizeof position);
-    backend_.CopyIn(*queue_, state_.slot.data, &slot, sizeof slot);
     model::Target::Pass pass;
     pass.ids = ids_.Rows(0, rows);
-    pass.keep_rows = true;
+    pass.hold = hold;
     pass.logits = logits_.Rows(0, rows);
     target_.Forward(*queue_, state_, pass);
     return Read(pass.logits);
   }
 
-  // Recurrent and convolution states of one slot, all layers.
-  std::vector<float> States(int64_t slot) {
-    std::vector<float> all;
-    for (const auto* list : {&state_.conv, &state_.delta}) {
-      for (const vt::Tensor& t : *list) {
-        if (!t) continue;
-        const std::vector<float> one = Read(t.Rows(slot, 1));
-        all.insert(all.end(), one.begin(), one.end());
-      }
-    }
+  // Of the block that was held last.
+  void Commit(int32_t last) {
+    backend_.CopyIn(*queue_, last_.data, &last, sizeof last);
+    target_.Commit(*queue_, state_, last_);
+  }
+
+  // Recurrent and convolution states, all layers.
+  std::vector<float> States() {
+    std::vector<float> all = Read(state_.conv);
+    const std::vector<float> delta = Read(state_.delta);
+    all.insert(all.end(), delta.begin(), delta.end());
     return all;
   }
 
@@ -69,7 +70,7 @@ class Rows {
   model::Target target_;
   model::TargetState state_;
   vt::TensorPool pool_;
-  vt::Tensor ids_, logits_;
+  vt::Tensor ids_, last_, logits_;
 };
 
 TEST(Rows, OfEveryWidthEqualSingleStepsBitForBit) {
@@ -81,21 +82,23 @@ TEST(Rows, OfEveryWidthEqualSingleStepsBitForBit) {
   Rows rows(pair);
   rows.Prefill();
   std::vector<float> logits;
-  std::vector<std::vector<float>> states;
+  std::vector<std::vector<float>> states = {rows.States()};  // after so many of the tokens
   const auto start = static_cast<int32_t>(kPrompt.size());
   for (int32_t i = 0; i < vt::kMaxRows; ++i) {
-    const std::vector<float> one = rows.Forward({tokens[static_cast<size_t>(i)]}, start + i, 0);
+    const std::vector<float> one = rows.Forward({tokens[static_cast<size_t>(i)]}, start + i, false);
     logits.insert(logits.end(), one.begin(), one.end());
-    states.push_back(rows.States(0));
+    states.push_back(rows.States());
   }
   for (size_t width = 1; width <= vt::kMaxRows; ++width) {
-    SCOPED_TRACE("width " + std::to_string(width));
-    rows.Prefill();
-    const std::vector<float> got =
-        rows.Forward({tokens.begin(), tokens.begin() + static_cast<long>(width)}, start, 0);
-    EXPECT_EQ(got, std::vector<float>(logits.begin(), logits.begin() + static_cast<long>(width * vocab)));
-    for (size_t row = 0; row < width; ++row) {
-      EXPECT_EQ(rows.States(static_cast<int64_t>(row)), states[row]) << "states after row " << row;
+    for (const size_t counted : {size_t{0}, size_t{1}, width / 2, width}) {
+      SCOPED_TRACE(std::to_string(counted) + " rows of " + std::to_string(width));
+      rows.Prefill();
+      const std::vector<float> got =
+          rows.Forward({tokens.begin(), tokens.begin() + static_cast<long>(width)}, start, true);
+      EXPECT_EQ(got, std::vector<float>(logits.begin(), logits.begin() + static_cast<long>(width * vocab)));
+      EXPECT_EQ(rows.States(), states[0]) << "a held block moved the states";
+      rows.Commit(static_cast<int32_t>(counted) - 1);
+      EXPECT_EQ(rows.States(), states[counted]);
     }
   }
 }

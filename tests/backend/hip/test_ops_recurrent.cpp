@@ -8,20 +8,21 @@ namespace {
 
 class DeviceRecurrentOps : public DeviceOps {};
 
-TEST_F(DeviceRecurrentOps, ChunksOfAnUnknownSlotAreNotANumber) {
-  const vt::GatedDeltaRuleArgs args = {.q = t_.Random(kF32, {20, 1, 16}),
-                                       .k = t_.Random(kF32, {20, 1, 16}),
-                                       .v = t_.Random(kF32, {20, 1, 16}),
-                                       .a = t_.Random(kF32, {20, 1}),
-                                       .b = t_.Random(kF32, {20, 1}),
-                                       .a_log = t_.Random(kF32, {1}),
-                                       .dt_bias = t_.Random(kF32, {1}),
-                                       .states = t_.Random(kF32, {17, 1, 16, 16}),
-                                       .slot = t_.Ints({17}),
-                                       .out = t_.Random(kF32, {20, 1, 16})};
-  Run(args);
-  EXPECT_TRUE(std::isnan(args.out.as<float>()[0]));
-  EXPECT_TRUE(std::isnan(args.states.as<float>()[0]));
+TEST_F(DeviceRecurrentOps, StatesAfterMoreRowsThanABlockHasAreNotANumber) {
+  const vt::CommitConvArgs conv = {
+      .x = t_.Random(kF32, {2, 3, 5}), .states = t_.Random(kF32, {2, 3, 5}), .last = t_.Ints({3})};
+  Run(conv);
+  const vt::CommitDeltaArgs delta = {.k = t_.Random(kF32, {2, 3, 1, 4}),
+                                     .changes = t_.Random(kF32, {2, 3, 1, 4}),
+                                     .decays = t_.Random(kF32, {2, 3, 1}),
+                                     .states = t_.Random(kF32, {2, 1, 4, 4}),
+                                     .last = t_.Ints({3})};
+  Run(delta);
+  for (const vt::Tensor& states : {conv.states, delta.states}) {
+    for (int64_t layer = 0; layer < 2; ++layer) {
+      EXPECT_TRUE(std::isnan(states.At(layer).as<float>()[0])) << layer;
+    }
+  }
 }
 
 }  // namespace

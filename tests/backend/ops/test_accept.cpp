@@ -1,3 +1,5 @@
+#include <stdexcept>
+
 #include "tests/support/device_ops.h"
 
 namespace testing_support {
@@ -16,7 +18,7 @@ class Accept : public DeviceOps {
                                        .stop_ids = c.stop_ids.empty() ? vt::Tensor{} : t_.Ints(c.stop_ids),
                                        .limit = t_.Ints({c.limit}),
                                        .position = t_.Ints({c.position}),
-                                       .slot = t_.Ints({-1}),
+                                       .last = t_.Ints({-1}),
                                        .newest = t_.Ints({-1}),
                                        .result = t_.Empty(kI32, {18})};
     const reference::AcceptResult want = reference::AcceptGreedy(args);
@@ -28,10 +30,10 @@ class Accept : public DeviceOps {
     EXPECT_EQ(want.accepted, accepted);
     EXPECT_EQ(want.tokens, tokens);
     EXPECT_EQ(Ids(args.position)[0], want.position);
-    EXPECT_EQ(Ids(args.slot)[0], want.slot);
+    EXPECT_EQ(Ids(args.last)[0], want.last);
     EXPECT_EQ(Ids(args.newest)[0], want.newest);
     EXPECT_EQ(want.newest, tokens.back());
-    EXPECT_EQ(want.slot, static_cast<int32_t>(tokens.size()) - 1);
+    EXPECT_EQ(want.last, static_cast<int32_t>(tokens.size()) - 1);
     EXPECT_EQ(want.position, c.position + static_cast<int32_t>(tokens.size()));
   }
 };
@@ -68,6 +70,25 @@ TEST_F(Accept, SixteenRows) {
   Check({block, target, {}, 0, 1000}, 15, target);
 }
 
+// The cpu refuses; a kernel cannot, and must not leave the last round's row for a commit.
+TEST_F(Accept, WithoutRoomNoRowCounts) {
+  const vt::AcceptGreedyArgs args = {.block = t_.Ints({5, 1}),
+                                     .target = t_.Ints({1, 2}),
+                                     .stop_ids = {},
+                                     .limit = t_.Ints({11}),
+                                     .position = t_.Ints({10}),
+                                     .last = t_.Ints({1}),
+                                     .newest = t_.Ints({-1}),
+                                     .result = t_.Empty(kI32, {18})};
+  if (OnCpu()) {
+    EXPECT_THROW(Run(args), std::logic_error);
+    return;
+  }
+  Run(args);
+  EXPECT_LT(Ids(args.last)[0], 0);
+  EXPECT_EQ(Ids(args.position)[0], 10);
+}
+
 TEST_F(Accept, NewestMayBeTheAnchorsPlace) {
   const vt::Tensor block = t_.Ints({5, 1, 2});
   const vt::Tensor position = t_.Ints({10});
@@ -76,7 +97,7 @@ TEST_F(Accept, NewestMayBeTheAnchorsPlace) {
                            .stop_ids = {},
                            .limit = t_.Ints({100}),
                            .position = position,
-                           .slot = t_.Ints({-1}),
+                           .last = t_.Ints({-1}),
                            .newest = block.Rows(0, 1),
                            .result = t_.Empty(kI32, {18})});
   EXPECT_EQ(Ids(block), (std::vector<int32_t>{3, 1, 2}));

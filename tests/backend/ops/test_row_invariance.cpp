@@ -129,44 +129,55 @@ TEST_F(RowInvariance, CausalDraftBlock) {
   for (int64_t n = 1; n < 16; ++n) EXPECT_TRUE(SameBits(run(n), all.Rows(0, n))) << n;
 }
 
-// Each call starts from the state that single steps left before its first row.
+// Each call starts from the state that single steps left before its first row. A block that is held ends with
+// theirs too, however many of its rows count.
 TEST_F(RowInvariance, CausalConv) {
   const vt::Tensor x = t_.Strided({rows_, 75});
   const vt::Tensor weight = t_.Random(kBf16, {75, 4});
   const vt::Tensor states = t_.Random(kF32, {rows_ + 1, 3, 75});
-  for (int32_t r = 0; r < rows_; ++r) {
-    const vt::Tensor state = t_.Copy(states.Rows(r, 1));
-    Run(vt::CausalConv1dArgs{.x = x.Rows(r, 1),
-                             .weight = weight,
-                             .states = state,
-                             .slot = t_.Ints({0}),
-                             .out = t_.Empty(kF32, {1, 75})});
-    std::copy_n(state.as<float>(), state.count(), states.Rows(r + 1, 1).as<float>());
-  }
-  Check([&](int64_t first, int64_t n) {
-    const vt::Tensor table = t_.Random(kF32, {rows_ + 1, 3, 75});
-    std::copy_n(states.Rows(first, 1).as<float>(), 3 * 75, table.Rows(2, 1).as<float>());
+  const auto run = [&](int64_t first, int64_t n, const vt::Tensor& state, bool hold) {
     const vt::CausalConv1dArgs args = {.x = x.Rows(first, n),
                                        .weight = weight,
-                                       .states = table,
-                                       .slot = t_.Ints({2}),
+                                       .state = state,
                                        .out = t_.Empty(kF32, {n, 75}),
-                                       .keep_rows = true};
+                                       .hold = hold};
     Run(args);
-    EXPECT_TRUE(SameBits(table.Rows(0, n), states.Rows(first + 1, n)));
     return args.out;
+  };
+  for (int64_t r = 0; r < rows_; ++r) {
+    const vt::Tensor state = t_.Copy(states.At(r));
+    run(r, 1, state, false);
+    std::copy_n(state.as<float>(), state.count(), states.At(r + 1).as<float>());
+  }
+  Check([&](int64_t first, int64_t n) {
+    const vt::Tensor state = t_.Copy(states.At(first));
+    const vt::Tensor out = run(first, n, state, false);
+    EXPECT_TRUE(SameBits(state, states.At(first + n)));
+    if (n > vt::kMaxRows) return out;
+    const vt::Tensor held = t_.Copy(states.Rows(first, 1));
+    EXPECT_TRUE(SameBits(run(first, n, held.At(0), true), out));
+    for (const int64_t counted : {int64_t{0}, n / 2, n}) {
+      const vt::Tensor committed = t_.Copy(held);
+      vt::Tensor block = x.Rows(first, n);  // as [1, n, 75]
+      block.rank = 3;
+      block.shape = {1, n, 75};
+      block.stride = {n * x.step(0), x.step(0), 1};
+      Run(vt::CommitConvArgs{
+          .x = block, .states = committed, .last = t_.Ints({static_cast<int32_t>(counted) - 1})});
+      EXPECT_TRUE(SameBits(committed.At(0), states.At(first + counted))) << counted << " of " << n;
+    }
+    return out;
   });
 }
 
 TEST_F(RowInvariance, GatedDeltaRule) {
-  const int64_t one = heads_ * 24 * 40;
   const vt::Tensor q = t_.Strided({rows_, 2, 24});
-  const vt::Tensor k = t_.Strided({rows_, 2, 24});
+  const vt::Tensor k = t_.Random(kF32, {rows_, 2, 24});
   const vt::Tensor v = t_.Strided({rows_, heads_, 40});
   const vt::Tensor ab = t_.Strided({rows_, heads_});
   const vt::Tensor a_log = t_.Random(kF32, {heads_});
   const vt::Tensor states = t_.Random(kF32, {rows_ + 1, heads_, 24, 40});
-  const auto args_of = [&](int64_t first, int64_t n, const vt::Tensor& table, int32_t slot) {
+  const auto args_of = [&](int64_t first, int64_t n, const vt::Tensor& state) {
     return vt::GatedDeltaRuleArgs{.q = q.Rows(first, n),
                                   .k = k.Rows(first, n),
                                   .v = v.Rows(first, n),
@@ -174,25 +185,37 @@ TEST_F(RowInvariance, GatedDeltaRule) {
                                   .b = ab.Rows(first, n),
                                   .a_log = a_log,
                                   .dt_bias = a_log,
-                                  .states = table,
-                                  .slot = t_.Ints({slot}),
-                                  .out = t_.Empty(kF32, {n, heads_, 40})};
+                                  .state = state,
+                                  .out = t_.Empty(kF32, {n, heads_, 40}),
+                                  .changes = {},
+                                  .decays = {}};
   };
   for (int64_t r = 0; r < rows_; ++r) {
-    const vt::Tensor state = t_.Copy(states.Rows(r, 1));
-    Run(args_of(r, 1, state, 0));
-    std::copy_n(state.as<float>(), one, states.Rows(r + 1, 1).as<float>());
+    const vt::Tensor state = t_.Copy(states.At(r));
+    Run(args_of(r, 1, state));
+    std::copy_n(state.as<float>(), state.count(), states.At(r + 1).as<float>());
   }
   Check([&](int64_t first, int64_t n) {
-    const vt::Tensor table = t_.Random(kF32, {rows_ + 1, heads_, 24, 40});
-    std::copy_n(states.Rows(first, 1).as<float>(), one, table.Rows(1, 1).as<float>());
-    vt::GatedDeltaRuleArgs args = args_of(first, n, table, 1);
-    args.keep_rows = true;
+    const vt::Tensor state = t_.Copy(states.At(first));
+    const vt::GatedDeltaRuleArgs args = args_of(first, n, state);
     Run(args);
-    EXPECT_TRUE(SameBits(table.Rows(0, n), states.Rows(first + 1, n)));
-    const vt::Tensor last = t_.Copy(states.Rows(first, 1));
-    Run(args_of(first, n, last, 0));  // without keep_rows slot 0 ends with the last row's state
-    EXPECT_TRUE(SameBits(last, states.Rows(first + n, 1)));
+    EXPECT_TRUE(SameBits(state, states.At(first + n)));
+    if (n > vt::kMaxRows) return args.out;
+    vt::GatedDeltaRuleArgs held = args_of(first, n, t_.Copy(states.At(first)));
+    held.changes = t_.Empty(kF32, {n, heads_, 40});
+    held.decays = t_.Empty(kF32, {n, heads_});
+    Run(held);
+    EXPECT_TRUE(SameBits(held.out, args.out));
+    EXPECT_TRUE(SameBits(held.state, states.At(first)));
+    for (const int64_t counted : {int64_t{0}, n / 2, n}) {
+      const vt::CommitDeltaArgs commit = {.k = held.k.Reshape({1, n, 2, 24}),
+                                          .changes = held.changes.Reshape({1, n, heads_, 40}),
+                                          .decays = held.decays.Reshape({1, n, heads_}),
+                                          .states = t_.Copy(states.Rows(first, 1)),
+                                          .last = t_.Ints({static_cast<int32_t>(counted) - 1})};
+      Run(commit);
+      EXPECT_TRUE(SameBits(commit.states.At(0), states.At(first + counted))) << counted << " of " << n;
+    }
     return args.out;
   });
 }

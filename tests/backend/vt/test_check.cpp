@@ -48,18 +48,25 @@ TEST(Check, OptionalTensorsMayBeAbsentOnlyWhereTheContractSaysSo) {
   EXPECT_EQ(Refusal(vt::SigmoidGateArgs{.x = T({1, 2, 3}), .gate = {}}), "op SigmoidGate: gate has no data");
 }
 
-TEST(Check, GroupsHeadsSlotsAndLimits) {
+TEST(Check, GroupsHeadsBlocksAndLimits) {
   vt::AttentionArgs attention = {
       .q = T({2, 6, 8}), .k = T({9, 4, 8}), .v = T({9, 4, 8}), .positions = I({2}), .out = T({2, 6, 8})};
   EXPECT_EQ(Refusal(attention), "op Attention: query heads are not a multiple of KV heads");
   attention.k = attention.v = T({9, 3, 8});
   EXPECT_EQ(Refusal(attention), "");
-  vt::CausalConv1dArgs conv = {
-      .x = T({3, 5}), .weight = T({5, 4}), .states = T({2, 3, 5}), .slot = I({1}), .out = T({3, 5})};
+  vt::CausalConv1dArgs conv = {.x = T({17, 5}), .weight = T({5, 4}), .state = T({3, 5}), .out = T({17, 5})};
   conv.out.data += 16;
   EXPECT_EQ(Refusal(conv), "");
-  conv.keep_rows = true;
-  EXPECT_EQ(Refusal(conv), "op CausalConv1d: keep_rows needs a slot for every row");
+  conv.hold = true;
+  EXPECT_EQ(Refusal(conv), "op CausalConv1d: a block has more than 16 rows");
+  EXPECT_EQ(Refusal(vt::CommitConvArgs{.x = T({2, 17, 5}), .states = T({2, 3, 4}), .last = I({1})}),
+            "op CommitConv: states is [2, 3, 4] f32, expected [2, *, 5] f32; a block has more than 16 rows");
+  EXPECT_EQ(Refusal(vt::CommitDeltaArgs{.k = T({2, 3, 2, 8}),
+                                        .changes = T({2, 3, 5, 4}),
+                                        .decays = T({2, 3, 5}),
+                                        .states = T({2, 5, 8, 4}),
+                                        .last = I({1})}),
+            "op CommitDelta: value heads are not a multiple of key heads");
   EXPECT_EQ(Refusal(vt::TopKPairsArgs{.x = T({1, 9}), .values = T({1, 10}), .ids = I({1, 10})}),
             "op TopKPairs: k is larger than the vocabulary or than 64");
   EXPECT_EQ(Refusal(vt::GatedRmsNormArgs{
