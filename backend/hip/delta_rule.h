@@ -13,6 +13,7 @@ struct Rule {
   float* out;               // [rows, nv, dv]
   float *changes, *decays;  // [rows, nv, dv], [rows, nv] of a block that is held, or null
   int rows, nv, served, dk, dv;
+  bool keys_in_fours;  // q and k can be read four at a time
   float q_scale;
 };
 

@@ -20,38 +20,46 @@ constexpr int kColumns = 32;  // of the state, of a block
 constexpr int kEntries = 32;  // of the state, of a thread
 constexpr int kParts = 16;    // lanes that share columns
 constexpr int kStaged = 8;    // rows
-#if defined(WARMLEG_VENDOR_NVIDIA)
-constexpr int kKeysAhead = kStaged;
-#else
-constexpr int kKeysAhead = 2;  // rows whose keys are on the way: more would spill scalar registers
-#endif
 
 // What the staged rows bring. Keys are raw and followed by zeros; the norms are 1 / |q|, scaled, and 1 / |k|.
 template <int kWidth>
-struct Staged {
+struct alignas(16) Staged {
   float q[kStaged][kWidth], k[kStaged][kWidth], value[kStaged][kColumns];
   float decay[kStaged], beta[kStaged], q_norm[kStaged], k_norm[kStaged];
 };
 
-// Rows first .. first + rows - 1.
+// q and k of rows first .. first + rows - 1.
 template <int kWidth>
 __device__ void StageKeys(const Rule& a, int first, int rows, int key_head, Staged<kWidth>& s) {
-  for (int c = Thread(); c < kWidth; c += Threads()) {
-    for (int i0 = 0; i0 < rows; i0 += kKeysAhead) {
-      float q[kKeysAhead];
-      float k[kKeysAhead];
-      WARMLEG_UNROLL
-      for (int e = 0; e < kKeysAhead; ++e) {
-        const bool there = i0 + e < rows && c < a.dk;
-        q[e] = there ? a.q.At(first + i0 + e, key_head)[c] : 0;
-        k[e] = there ? a.k.At(first + i0 + e, key_head)[c] : 0;
-      }
-      WARMLEG_UNROLL
-      for (int e = 0; e < kKeysAhead && i0 + e < rows; ++e) {
-        s.q[i0 + e][c] = q[e];
-        s.k[i0 + e][c] = k[e];
-      }
+  if (!a.keys_in_fours) {
+    for (int i = Thread(); i < rows * kWidth; i += Threads()) {
+      const int r = i / kWidth;
+      const int c = i % kWidth;
+      s.q[r][c] = c < a.dk ? a.q.At(first + r, key_head)[c] : 0;
+      s.k[r][c] = c < a.dk ? a.k.At(first + r, key_head)[c] : 0;
     }
+    return;
+  }
+  constexpr int kVector = kWidth / 4;
+  const int c = Thread() % kVector * 4;
+  const int step = Threads() / kVector;
+  const auto load = [&](const HeadView<float>& x, int r) {
+    Vec<float, 4> four = {};
+    if (r < rows && c < a.dk) four = *reinterpret_cast<const Vec<float, 4>*>(x.At(first + r, key_head) + c);
+    return four;
+  };
+  const auto store = [&](float(&to)[kStaged][kWidth], int r, const Vec<float, 4>& four) {
+    if (r < rows) *reinterpret_cast<Vec<float, 4>*>(to[r] + c) = four;
+  };
+  for (int r = Thread() / kVector; r < rows; r += 2 * step) {
+    const Vec<float, 4> q = load(a.q, r);
+    const Vec<float, 4> k = load(a.k, r);
+    const Vec<float, 4> next_q = load(a.q, r + step);
+    const Vec<float, 4> next_k = load(a.k, r + step);
+    store(s.q, r, q);
+    store(s.k, r, k);
+    store(s.q, r + step, next_q);
+    store(s.k, r + step, next_k);
   }
 }
 
@@ -75,31 +83,32 @@ __device__ void StageNorms(const Rule& a, int rows, Staged<kWidth>& s) {
   }
 }
 
-// A thread's sums of its kOwn columns, added over the kParts lanes that share them: each lane keeps half of
-// what it has and is given the other half's, until it ends with that of column OwnColumn(lane).
+// The column whose sums a lane ends with, from its first on.
 template <int kWave, int kOwn>
 __device__ int OwnColumn(int lane) {
   return lane / (kWave / kOwn);
 }
-template <int kWave, int kOwn>
-__device__ float SumOfOwn(float (&x)[kOwn], int lane) {
-  int mask = kWave / 2;
-  WARMLEG_UNROLL
-  for (int n = kOwn / 2; n > 0; n /= 2) {
-    const bool upper = (lane & mask) != 0;
+
+// A thread's sums, one a column, added over the kParts lanes that share them: each lane keeps half of what it
+// has and is given the other half's, until it ends with that of column OwnColumn(lane). No loop: compilers
+// then keep the sums in registers.
+template <int kWave, int kCount, int kMask = kWave / 2>
+__device__ float SumOfOwn(const float (&x)[kCount], int lane) {
+  if constexpr (kCount > 1) {
+    const bool upper = (lane & kMask) != 0;
+    float kept[kCount / 2];
     WARMLEG_UNROLL
-    for (int i = 0; i < n; ++i) {
-      const float given = upper ? x[i] : x[n + i];
-      x[i] = (upper ? x[n + i] : x[i]) + ShuffleXor<kWave>(given, mask);
+    for (int i = 0; i < kCount / 2; ++i) {
+      const float given = upper ? x[i] : x[kCount / 2 + i];
+      kept[i] = (upper ? x[kCount / 2 + i] : x[i]) + ShuffleXor<kWave>(given, kMask);
     }
-    mask /= 2;
+    return SumOfOwn<kWave, kCount / 2, kMask / 2>(kept, lane);
+  } else {
+    float total = x[0];
+    WARMLEG_UNROLL
+    for (int lanes = kMask; lanes >= kWave / kParts; lanes /= 2) total += ShuffleXor<kWave>(total, lanes);
+    return total;
   }
-  float total = x[0];
-  WARMLEG_UNROLL
-  for (int lanes = kWave / kOwn / 2; lanes >= kWave / kParts; lanes /= 2) {
-    total += ShuffleXor<kWave>(total, lanes);
-  }
-  return total;
 }
 
 // x of a thread's depths: every kParts-th four, so that the lanes read neighbouring ones.
@@ -159,21 +168,23 @@ __device__ void StoreColumns(float* to, int columns, bool whole, const Vec<float
     if (e < columns) to[e] = value.at[e];
   }
 }
-// Whether a state's rows can be read four columns at a time.
-bool InFours(const Tensor& states) {
-  return states.dim(states.rank - 1) % 4 == 0 &&
-         reinterpret_cast<uintptr_t>(states.data) % sizeof(float[4]) == 0;
+// Whether the last dimension can be read four at a time.
+bool InFours(const Tensor& t) {
+  bool all = t.dim(t.rank - 1) % 4 == 0 && reinterpret_cast<uintptr_t>(t.data) % sizeof(float[4]) == 0;
+  for (int i = 0; i + 1 < t.rank; ++i) all = all && t.step(i) % 4 == 0;
+  return all;
 }
 
 template <int kOwn>
 inline constexpr int kThreads = kColumns / kOwn* kParts;
 template <int kOwn>
-inline constexpr int kWidth = kEntries / kOwn* kParts;  // the deepest head
+inline constexpr int kDeepest = kEntries / kOwn* kParts;  // head
+static_assert(kDeepest<1> >= kMaxHeadDim);
 
 // Rows first .. first + rows - 1. What no thread needs to wait for twice is asked for before any is used.
 template <int kOwn, class A, class B>
 __device__ void Stage(const Rule& a, const A* a_log, const B* dt_bias, int first, int rows, int h,
-                      Staged<kWidth<kOwn>>& s) {
+                      Staged<kDeepest<kOwn>>& s) {
   constexpr int kAtOnce = kThreads<kOwn> / kColumns;  // rows of v
   constexpr int kValues = (kStaged + kAtOnce - 1) / kAtOnce;
   const int t = Thread();
@@ -203,7 +214,7 @@ __global__ void __launch_bounds__(kThreads<kOwn>)
     DeltaRuleKernel(Rule a, const A* a_log, const B* dt_bias, bool whole) {
   WARMLEG_WAVE_KERNEL(kWave);
   StartInOrder();
-  WARMLEG_SHARED(Staged<kWidth<kOwn>>, shared, [1]);
+  WARMLEG_SHARED(Staged<kDeepest<kOwn>>, shared, [1]);
   auto& s = shared[0];
   constexpr int kGroups = kWave / kParts;  // of kOwn columns, of a wave
   constexpr int kDepth = kEntries / kOwn;
@@ -217,11 +228,16 @@ __global__ void __launch_bounds__(kThreads<kOwn>)
   float* const own = a.state + static_cast<int64_t>(h) * a.dk * a.dv + column0 + group;
   const auto depth_of = [&](int d) { return (d / 4 * kParts + part) * 4 + d % 4; };
   Vec<float, kOwn> state[kDepth] = {};
-  WARMLEG_UNROLL
-  for (int d = 0; d < kDepth; ++d) {
-    // past dk the last entry again: q and k are 0 there
-    const int depth = depth_of(d) < a.dk ? depth_of(d) : a.dk - 1;
-    if (columns > 0) state[d] = LoadColumns<kOwn>(own + static_cast<uint32_t>(depth * a.dv), columns, whole);
+  // past dk the last entry again: q and k are 0 there
+  const auto at = [&](int d) {
+    return own + static_cast<uint32_t>((depth_of(d) < a.dk ? depth_of(d) : a.dk - 1) * a.dv);
+  };
+  if (whole && columns > 0) {  // decided once, not for each load
+    WARMLEG_UNROLL
+    for (int d = 0; d < kDepth; ++d) state[d] = *reinterpret_cast<const Vec<float, kOwn>*>(at(d));
+  } else {
+    WARMLEG_UNROLL
+    for (int d = 0; d < kDepth; ++d) state[d] = LoadColumns<kOwn>(at(d), columns, false);
   }
   // of the lanes that know a column, the first writes it
   const bool writes = column0 + c < a.dv && lane % (kWave / kOwn) < kGroups;
@@ -244,12 +260,12 @@ __global__ void __launch_bounds__(kThreads<kOwn>)
     Advance<kWave>(x, decay, change, lane, state);
     LoadDepths(s.q[staged], part, x);
     const float out = Product<kWave>(x, state, lane) * s.q_norm[staged];
-    if (!writes) continue;
     const int64_t head_row = static_cast<int64_t>(r) * a.nv + h;
-    a.out[head_row * a.dv + column0 + c] = out;
+    const int64_t to = head_row * a.dv + column0 + c;
+    if (writes) a.out[to] = out;
     if (a.changes == nullptr) continue;
-    a.changes[head_row * a.dv + column0 + c] = change;
-    if (column0 + c == 0) a.decays[head_row] = decay;
+    if (writes) a.changes[to] = change;
+    if (writes && column0 + c == 0) a.decays[head_row] = decay;
   }
   if (a.changes != nullptr || columns <= 0) return;
   WARMLEG_UNROLL
@@ -371,11 +387,12 @@ void GatedDeltaRule(Queue& queue, const GatedDeltaRuleArgs& args) {
                      .served = static_cast<int>(args.v.dim(1) / args.q.dim(1)),
                      .dk = static_cast<int>(args.q.dim(2)),
                      .dv = static_cast<int>(args.v.dim(2)),
+                     .keys_in_fours = InFours(args.q) && InFours(args.k),
                      .q_scale = 1.0F / std::sqrt(static_cast<float>(args.q.dim(2)))};
   if (rule.rows > kMaxRows && rule.dk <= kChunkedDepth) {
     return DeltaRuleChunks(queue, rule, args);
   }
-  if (rule.dk <= kWidth<4>) {
+  if (rule.dk <= kDeepest<4>) {
     RunRows<4>(queue, rule, args);
   } else {
     RunRows<1>(queue, rule, args);
