@@ -79,8 +79,8 @@ void CheckVocabulary(Checker& c, const Tensor& x) {
   c.Require(Dim(x, 1) <= kMaxSampledVocabulary, "a row is larger than 2^18");
 }
 
-// A block whose rows may be taken back.
-void CheckHeld(Checker& c, int64_t rows) { c.Require(rows <= kMaxRows, "a block has more than 16 rows"); }
+// A verify block.
+void CheckBlock(Checker& c, int64_t rows) { c.Require(rows <= kMaxRows, "a block has more than 16 rows"); }
 
 }  // namespace
 
@@ -197,7 +197,7 @@ void Check(const CausalConv1dArgs& a) {
   c.Is("state", a.state, {Dim(a.weight, 1) - 1, channels});
   c.Is("out", a.out, {Dim(a.x, 0), channels});
   c.Require(a.out.data != a.x.data, "out must not be x");
-  if (a.hold) CheckHeld(c, Dim(a.x, 0));
+  if (a.hold) CheckBlock(c, Dim(a.x, 0));
   c.Done();
 }
 
@@ -220,7 +220,7 @@ void Check(const GatedDeltaRuleArgs& a) {
   if (a.changes || a.decays) {
     c.Is("changes", a.changes, {rows, nv, dv});
     c.Is("decays", a.decays, {rows, nv});
-    CheckHeld(c, rows);
+    CheckBlock(c, rows);
   }
   c.Require(nk > 0 && nv % nk == 0, "value heads are not a multiple of key heads");
   c.Require(dk <= kMaxHeadDim && dv <= kMaxHeadDim, "a head is larger than 512");
@@ -233,7 +233,7 @@ void Check(const CommitConvArgs& a) {
   c.Is("states", a.states, {Dim(a.x, 0), -1, Dim(a.x, 2)});
   c.Is("last", a.last, {1}, kI32);
   c.Require(Dim(a.states, 1) < kMaxConvTaps, "states are of more than 16 taps");
-  CheckHeld(c, Dim(a.x, 1));
+  CheckBlock(c, Dim(a.x, 1));
   c.Done();
 }
 
@@ -250,7 +250,7 @@ void Check(const CommitDeltaArgs& a) {
   c.Is("last", a.last, {1}, kI32);
   c.Require(nk > 0 && nv % nk == 0, "value heads are not a multiple of key heads");
   c.Require(Dim(a.k, 3) <= kMaxHeadDim && Dim(a.changes, 3) <= kMaxHeadDim, "a head is larger than 512");
-  CheckHeld(c, rows);
+  CheckBlock(c, rows);
   c.Done();
 }
 
@@ -335,7 +335,7 @@ void Check(const DFlashBlockAttnArgs& a) {
   }
   c.Require(nkv > 0 && Dim(a.q, 1) % nkv == 0, "query heads are not a multiple of KV heads");
   c.Require(d <= kMaxHeadDim, "a head is larger than 512");
-  c.Require(rows <= kMaxRows, "a block has more than 16 rows");
+  CheckBlock(c, rows);
   c.Require(a.window >= 0, "window is negative");
   c.Done();
 }
@@ -377,7 +377,7 @@ void Check(const PathWalkArgs& a) {
   if (a.q) {
     c.Is("q", a.q, {rows, k});
     CheckDraws(c, a.draws);
-    c.Require(rows <= kMaxRows, "a block has more than 16 rows");
+    CheckBlock(c, rows);
     c.Require(a.temperature > 0, "temperature is not above 0");
   }
   c.Done();
@@ -435,7 +435,7 @@ void Check(const RejectionSampleArgs& a) {
   c.Is("bonus", a.bonus, {1}, kI32);
   c.Is("target", a.target, {drafts + 1}, kI32);
   CheckDraws(c, a.draws);
-  c.Require(drafts < kMaxRows, "a block has more than 16 rows");
+  CheckBlock(c, drafts + 1);
   c.Require(Dim(a.q, 1) <= kMaxCandidates, "k is larger than 64");
   c.Done();
 }
@@ -450,7 +450,7 @@ void Check(const AcceptGreedyArgs& a) {
   c.Is("last", a.last, {1}, kI32);
   c.Is("newest", a.newest, {1}, kI32);
   c.Is("result", a.result, {2 + kMaxRows}, kI32);
-  c.Require(Dim(a.block, 0) <= kMaxRows, "a block has more than 16 rows");
+  CheckBlock(c, Dim(a.block, 0));
   c.Done();
 }
 
