@@ -472,15 +472,6 @@ void Dispatch(Queue& queue, Queries a, const KeysT& keys, int max_tiles, const c
   });
 }
 
-// Whether every vector of the views may be read 16 bytes at a time.
-bool Aligned(std::initializer_list<HeadView<float>> views, int d) {
-  bool aligned = d % 4 == 0;
-  for (const HeadView<float>& v : views) {
-    aligned = aligned && v.row % 4 == 0 && v.head % 4 == 0 && reinterpret_cast<uintptr_t>(v.data) % 16 == 0;
-  }
-  return aligned;
-}
-
 Queries QueriesOf(const Tensor& q, const Tensor& out, int64_t kv_heads, float scale) {
   return {.q = ViewOf(q),
           .out = out.as<float>(),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <type_traits>
 
 #include "backend/hip/kernels.h"
@@ -36,6 +37,15 @@ struct HeadView {
 };
 inline HeadView<float> ViewOf(const Tensor& t) {
   return {t.as<float>(), t.step(0), t.rank == 3 ? t.step(1) : 0};
+}
+
+// Whether every vector of the views may be read 16 bytes at a time.
+inline bool Aligned(std::initializer_list<HeadView<float>> views, int d) {
+  bool aligned = d % 4 == 0;
+  for (const HeadView<float>& v : views) {
+    aligned = aligned && v.row % 4 == 0 && v.head % 4 == 0 && reinterpret_cast<uintptr_t>(v.data) % 16 == 0;
+  }
+  return aligned;
 }
 
 // Calls f with the tensor's data as const bf16* or const float*.

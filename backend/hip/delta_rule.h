@@ -13,8 +13,8 @@ struct Rule {
   float* out;               // [rows, nv, dv]
   float *changes, *decays;  // [rows, nv, dv], [rows, nv] of a block that is held, or null
   int rows, nv, served, dk, dv;
-  bool keys_in_fours;  // q and k can be read four at a time
   float q_scale;
+  bool aligned_keys = false;  // q and k may be read 16 bytes at a time
 };
 
 // Of a head that the chunked form takes.

@@ -31,7 +31,7 @@ struct alignas(16) Staged {
 // q and k of rows first .. first + rows - 1.
 template <int kWidth>
 __device__ void StageKeys(const Rule& a, int first, int rows, int key_head, Staged<kWidth>& s) {
-  if (!a.keys_in_fours) {
+  if (!a.aligned_keys) {
     for (int i = Thread(); i < rows * kWidth; i += Threads()) {
       const int r = i / kWidth;
       const int c = i % kWidth;
@@ -168,12 +168,6 @@ __device__ void StoreColumns(float* to, int columns, bool whole, const Vec<float
     if (e < columns) to[e] = value.at[e];
   }
 }
-// Whether the last dimension can be read four at a time.
-bool InFours(const Tensor& t) {
-  bool all = t.dim(t.rank - 1) % 4 == 0 && reinterpret_cast<uintptr_t>(t.data) % sizeof(float[4]) == 0;
-  for (int i = 0; i + 1 < t.rank; ++i) all = all && t.step(i) % 4 == 0;
-  return all;
-}
 
 template <int kOwn>
 inline constexpr int kThreads = kColumns / kOwn* kParts;
@@ -234,7 +228,7 @@ __global__ void __launch_bounds__(kThreads<kOwn>)
   };
   if (whole && columns > 0) {  // decided once, not for each load
     WARMLEG_UNROLL
-    for (int d = 0; d < kDepth; ++d) state[d] = *reinterpret_cast<const Vec<float, kOwn>*>(at(d));
+    for (int d = 0; d < kDepth; ++d) state[d] = LoadColumns<kOwn>(at(d), columns, true);
   } else {
     WARMLEG_UNROLL
     for (int d = 0; d < kDepth; ++d) state[d] = LoadColumns<kOwn>(at(d), columns, false);
@@ -282,7 +276,7 @@ void RunRows(Queue& queue, const Rule& rule, const GatedDeltaRuleArgs& args) {
       WithWeight(args.dt_bias, [&](auto* dt_bias) {
         launch_early(DeltaRuleKernel<wave(), kOwn, Pointee<decltype(a_log)>, Pointee<decltype(dt_bias)>>,
                      Blocks(DivUp(rule.dv, kColumns), rule.nv), kThreads<kOwn>, 0, queue, rule, a_log,
-                     dt_bias, kOwn == 1 || InFours(args.state));
+                     dt_bias, kOwn == 1 || Aligned({ViewOf(args.state)}, rule.dv));
       });
     });
   });
@@ -300,7 +294,7 @@ struct HeldDelta {
   float* states;                  // [layers, nv, dk, dv]
   const int32_t* last;
   int rows, nv, served, dk, dv;
-  bool whole;  // as LoadColumns
+  bool whole = false;  // as LoadColumns
 };
 
 // What the rows of a held block do to a block's part of the state.
@@ -371,24 +365,24 @@ __global__ void WARMLEG_BOUNDS(kLanes* kFours, 4) CommitDeltaKernel(HeldDelta a)
 }  // namespace
 
 void GatedDeltaRule(Queue& queue, const GatedDeltaRuleArgs& args) {
-  const Rule rule = {.q = ViewOf(args.q),
-                     .k = ViewOf(args.k),
-                     .v = ViewOf(args.v),
-                     .a = args.a.as<const float>(),
-                     .b = args.b.as<const float>(),
-                     .a_row = args.a.step(0),
-                     .b_row = args.b.step(0),
-                     .state = args.state.as<float>(),
-                     .out = args.out.as<float>(),
-                     .changes = args.changes.as<float>(),
-                     .decays = args.decays.as<float>(),
-                     .rows = static_cast<int>(args.q.dim(0)),
-                     .nv = static_cast<int>(args.v.dim(1)),
-                     .served = static_cast<int>(args.v.dim(1) / args.q.dim(1)),
-                     .dk = static_cast<int>(args.q.dim(2)),
-                     .dv = static_cast<int>(args.v.dim(2)),
-                     .keys_in_fours = InFours(args.q) && InFours(args.k),
-                     .q_scale = 1.0F / std::sqrt(static_cast<float>(args.q.dim(2)))};
+  Rule rule = {.q = ViewOf(args.q),
+               .k = ViewOf(args.k),
+               .v = ViewOf(args.v),
+               .a = args.a.as<const float>(),
+               .b = args.b.as<const float>(),
+               .a_row = args.a.step(0),
+               .b_row = args.b.step(0),
+               .state = args.state.as<float>(),
+               .out = args.out.as<float>(),
+               .changes = args.changes.as<float>(),
+               .decays = args.decays.as<float>(),
+               .rows = static_cast<int>(args.q.dim(0)),
+               .nv = static_cast<int>(args.v.dim(1)),
+               .served = static_cast<int>(args.v.dim(1) / args.q.dim(1)),
+               .dk = static_cast<int>(args.q.dim(2)),
+               .dv = static_cast<int>(args.v.dim(2)),
+               .q_scale = 1.0F / std::sqrt(static_cast<float>(args.q.dim(2)))};
+  rule.aligned_keys = Aligned({rule.q, rule.k}, rule.dk);
   if (rule.rows > kMaxRows && rule.dk <= kChunkedDepth) {
     return DeltaRuleChunks(queue, rule, args);
   }
@@ -400,20 +394,20 @@ void GatedDeltaRule(Queue& queue, const GatedDeltaRuleArgs& args) {
 }
 
 void CommitDelta(Queue& queue, const CommitDeltaArgs& args) {
-  const HeldDelta held = {.k = args.k.as<const float>(),
-                          .k_layer = args.k.step(0),
-                          .k_row = args.k.step(1),
-                          .k_head = args.k.step(2),
-                          .changes = args.changes.as<const float>(),
-                          .decays = args.decays.as<const float>(),
-                          .states = args.states.as<float>(),
-                          .last = args.last.as<const int32_t>(),
-                          .rows = static_cast<int>(args.k.dim(1)),
-                          .nv = static_cast<int>(args.changes.dim(2)),
-                          .served = static_cast<int>(args.changes.dim(2) / args.k.dim(2)),
-                          .dk = static_cast<int>(args.k.dim(3)),
-                          .dv = static_cast<int>(args.changes.dim(3)),
-                          .whole = InFours(args.states)};
+  HeldDelta held = {.k = args.k.as<const float>(),
+                    .k_layer = args.k.step(0),
+                    .k_row = args.k.step(1),
+                    .k_head = args.k.step(2),
+                    .changes = args.changes.as<const float>(),
+                    .decays = args.decays.as<const float>(),
+                    .states = args.states.as<float>(),
+                    .last = args.last.as<const int32_t>(),
+                    .rows = static_cast<int>(args.k.dim(1)),
+                    .nv = static_cast<int>(args.changes.dim(2)),
+                    .served = static_cast<int>(args.changes.dim(2) / args.k.dim(2)),
+                    .dk = static_cast<int>(args.k.dim(3)),
+                    .dv = static_cast<int>(args.changes.dim(3))};
+  held.whole = Aligned({ViewOf(args.states.At(0))}, held.dv);
   launch_early(CommitDeltaKernel,
                Blocks(DivUp(held.dv, kWide) * DivUp(held.dk, kSlab), held.nv, args.k.dim(0)), kLanes * kFours,
                0, queue, held);
