@@ -75,6 +75,21 @@ __global__ void __launch_bounds__(kChannels* kMaxRows) CausalConvKernel(Conv a, 
   }
 }
 
+// A channel's state after `rows` rows of x: the last `before` inputs, all read before any is written.
+__device__ void MoveState(const float* x, int64_t x_row, int rows, int before, int channels, float* state) {
+  float in[kMaxConvTaps - 1];
+  WARMLEG_UNROLL
+  for (int j = 0; j < kMaxConvTaps - 1; ++j) {
+    in[j] = 0;
+    const int i = j + rows;  // from the oldest input that the state holds
+    if (j < before) in[j] = i < before ? state[static_cast<int64_t>(i) * channels] : x[(i - before) * x_row];
+  }
+  WARMLEG_UNROLL
+  for (int j = 0; j < kMaxConvTaps - 1; ++j) {
+    if (j < before) state[static_cast<int64_t>(j) * channels] = in[j];
+  }
+}
+
 // A long call: blockIdx.y owns a run of rows, and the state follows in a launch of its own.
 template <class W>
 __global__ void CausalConvRunKernel(Conv a, const W* weight) {
@@ -86,11 +101,7 @@ __global__ void CausalConvRunKernel(Conv a, const W* weight) {
 __global__ void CausalConvStateKernel(Conv a) {
   StartInOrder();
   const int c = BlockX() * kBlock + Thread();
-  if (c >= a.channels) return;
-  // in ascending order: what stays only moves down
-  for (int j = 0; j + 1 < a.taps; ++j) {
-    a.state[static_cast<int64_t>(j) * a.channels + c] = InputAt(a, a.rows - (a.taps - 1) + j, c);
-  }
+  if (c < a.channels) MoveState(a.x + c, a.x_row, a.rows, a.taps - 1, a.channels, a.state + c);
 }
 
 struct HeldConv {
@@ -109,18 +120,8 @@ __global__ void CommitConvKernel(HeldConv a) {
   const int before = a.taps - 1;
   float* state = a.states + static_cast<int64_t>(BlockY()) * before * a.channels + c;
   const float* x = a.x + BlockY() * a.x_layer + c;
-  const bool known = counted <= a.rows;
-  float in[kMaxConvTaps - 1];
-  WARMLEG_UNROLL
-  for (int j = 0; j < kMaxConvTaps - 1; ++j) {
-    in[j] = NotANumber();
-    const int i = j + counted;  // from the oldest input that the state holds
-    if (known && j < before) in[j] = i < before ? state[i * a.channels] : x[(i - before) * a.x_row];
-  }
-  WARMLEG_UNROLL
-  for (int j = 0; j < kMaxConvTaps - 1; ++j) {
-    if (j < before) state[static_cast<int64_t>(j) * a.channels] = in[j];
-  }
+  if (counted <= a.rows) return MoveState(x, a.x_row, counted, before, a.channels, state);
+  for (int j = 0; j < before; ++j) state[static_cast<int64_t>(j) * a.channels] = NotANumber();
 }
 
 template <class W>
