@@ -122,6 +122,14 @@ class DeviceGate(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("is missing", done.stdout)
 
+    def test_the_program_of_the_devices_vendor_is_run(self):
+        self.put("tests/test_rocm_backend", "#!/bin/sh\nexit 9\n")
+        self.put("tests/test_rocm_backend_amd", PROGRAM)
+        self.put("tests/test_rocm_backend_nvidia", "#!/bin/sh\nexit 9\n")
+        done = self.gate("--only", "test_rocm_backend")
+        self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
+        self.assertEqual(self.evidence()["suites"][0]["name"], "test_rocm_backend")
+
     def test_a_program_of_a_newer_build_is_run_too(self):
         self.put("tests/test_ops_new", PROGRAM)
         done = self.gate("--only", "test_ops_new")
