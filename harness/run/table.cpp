@@ -236,8 +236,9 @@ std::string Clocks(const Result& result, const std::string& arm, size_t width) {
   const std::string plain = ClockText(result, "plain");
   const std::string drafting = ClockText(result, arm);
   if (plain.empty() && drafting.empty()) {
-    const char* why = result.telemetry.device ? "no SCLK sample in a counted leg" : "no board was watched";
-    return fmt::format("SCLK not seen: {}\n", why);
+    if (!result.telemetry.device) return "SCLK not seen: no board was watched\n";
+    const bool counted = std::ranges::any_of(result.legs, [](const Leg& leg) { return leg.counted; });
+    return counted ? "SCLK not seen: no sample in a counted leg\n" : "SCLK not shown: no leg counts\n";
   }
   Segments segments = {"SCLK p5/50/95", plain, drafting};
   std::optional<double> low_w, high_w, low_c, high_c;
