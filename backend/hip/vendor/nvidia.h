@@ -160,14 +160,28 @@ inline Releases RuntimeReleases() {
 }
 inline double ClockHz(int) { return 1e9; }  // %globaltimer counts ns
 inline std::string ErrorDetail() { return {}; }
+// Lets a kernel have as much dynamic shared memory as the device has: above 48 KB in all it has to ask (CUDA
+// programming guide, shared memory). Always the same value, since another thread may be about to launch it.
+inline cudaError_t AllowAllShared(const void* entry) {
+  int index = 0;
+  int most = 0;
+  cudaFuncAttributes attributes;
+  cudaError_t error = cudaGetDevice(&index);
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, index);
+  }
+  if (error == cudaSuccess) error = cudaFuncGetAttributes(&attributes, entry);
+  if (error != cudaSuccess) return error;
+  return cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              most - static_cast<int>(attributes.sharedSizeBytes));
+}
 
 template <class... P>
 hipError_t LaunchOn(hipStream_t stream, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
                     const char*, int, const std::tuple<P...>& values, bool early) {
   const void* entry = reinterpret_cast<const void*>(kernel);
-  if (shared_bytes > 48 * 1024) {  // above that a kernel has to ask (CUDA programming guide, shared memory)
-    const cudaError_t error = cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                   static_cast<int>(shared_bytes));
+  if (shared_bytes > 0) {
+    const cudaError_t error = AllowAllShared(entry);
     if (error != cudaSuccess) return error;
   }
   return std::apply(
