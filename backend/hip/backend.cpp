@@ -35,6 +35,11 @@ hipStream_t StreamOf(Queue& queue) {
 }
 
 int ComputeUnits(const Queue& queue) { return static_cast<const RocmQueue&>(queue).rocm().compute_units(); }
+size_t SharedToSpread(const Queue& queue, int64_t blocks) {
+  // one more would not fit
+  const int64_t share = DivUp(blocks, int64_t{ComputeUnits(queue)});
+  return SharedOfUnit(queue.backend().device().index) / static_cast<size_t>(share + 1);
+}
 int WaveSize(const Queue& queue) { return static_cast<const RocmQueue&>(queue).rocm().wave_size(); }
 
 RocmQueue::RocmQueue(RocmBackend& backend) : Queue(backend), rocm_(backend) {

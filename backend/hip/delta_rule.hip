@@ -271,12 +271,16 @@ __global__ void __launch_bounds__(kThreads<kOwn>)
 
 template <int kOwn>
 void RunRows(Queue& queue, const Rule& rule, const GatedDeltaRuleArgs& args) {
+  constexpr size_t kHas = sizeof(Staged<kDeepest<kOwn>>);
+  const int slices = DivUp(rule.dv, kColumns);
+  const size_t all = SharedToSpread(queue, int64_t{slices} * rule.nv);
+  const size_t more = all > kHas ? all - kHas : 0;
   WithWave(queue, [&](auto wave) {
     WithWeight(args.a_log, [&](auto* a_log) {
       WithWeight(args.dt_bias, [&](auto* dt_bias) {
         launch_early(DeltaRuleKernel<wave(), kOwn, Pointee<decltype(a_log)>, Pointee<decltype(dt_bias)>>,
-                     Blocks(DivUp(rule.dv, kColumns), rule.nv), kThreads<kOwn>, 0, queue, rule, a_log,
-                     dt_bias, kOwn == 1 || Aligned({ViewOf(args.state)}, rule.dv));
+                     Blocks(slices, rule.nv), kThreads<kOwn>, more, queue, rule, a_log, dt_bias,
+                     kOwn == 1 || Aligned({ViewOf(args.state)}, rule.dv));
       });
     });
   });

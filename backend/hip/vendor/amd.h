@@ -81,6 +81,7 @@ inline double ClockHz([[maybe_unused]] int index) {
 #endif
   return 100e6;
 }
+inline size_t SharedOfUnit(int) { return 0; }
 inline std::string ErrorDetail() { return {}; }
 
 template <class... P>

@@ -160,6 +160,14 @@ inline Releases RuntimeReleases() {
 }
 inline double ClockHz(int) { return 1e9; }  // %globaltimer counts ns
 inline std::string ErrorDetail() { return {}; }
+// Shared memory of a multiprocessor, which its blocks divide; 0: kernels do not start early.
+inline size_t SharedOfUnit(int index) {
+  int bytes = 0;
+  const cudaError_t error =
+      cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor, index);
+  return error == cudaSuccess ? static_cast<size_t>(bytes) : 0;
+}
+
 // Lets a kernel have as much dynamic shared memory as the device has: above 48 KB in all it has to ask (CUDA
 // programming guide, shared memory). Always the same value, since another thread may be about to launch it.
 inline cudaError_t AllowAllShared(const void* entry) {

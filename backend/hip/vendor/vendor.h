@@ -34,6 +34,10 @@ inline constexpr int kMaxBlock = 1024;  // threads
 hipStream_t StreamOf(Queue& queue);
 int WaveSize(const Queue& queue);
 int ComputeUnits(const Queue& queue);
+// The shared memory that each of `blocks` has to use so that no multiprocessor takes more of them than its
+// share. Without it a kernel that starts early crowds onto the multiprocessors on which earlier work ends
+// first. 0 where kernels do not start early.
+size_t SharedToSpread(const Queue& queue, int64_t blocks);
 // Throws EnvironmentError "CALL failed at FILE:LINE: NAME (TEXT)" and clears the runtime's last error.
 void CheckHip(hipError_t error, const char* call, const char* file, int line);
 
