@@ -20,6 +20,20 @@ struct Queries {
 // More than kMaxRows rows over the cache.
 void AttentionTiled(Queue& queue, const Queries& queries, const CacheKeys& keys);
 
+// The tiles' partials of up to kMaxRows rows over the cache, on matrix instructions. False: none was made, as
+// the device or the head has no such form; that depends on neither the rows nor the position.
+bool AttendNarrow(Queue& queue, const Queries& queries, const CacheKeys& keys, int max_tiles);
+
+using Quartet = Vec<float, 4>;
+
+// Values c .. c + 3 of a vector of d; past its end some value of it.
+__device__ inline Quartet LoadQuartet(const float* from, int c, int d, bool aligned) {
+  if (aligned) return *reinterpret_cast<const Quartet*>(from + (c < d ? c : 0));
+  const int last = d - 1;
+  return {{from[c < last ? c : last], from[c + 1 < last ? c + 1 : last], from[c + 2 < last ? c + 2 : last],
+           from[c + 3 < last ? c + 3 : last]}};
+}
+
 // Pair g of KV head `head`: row g / group, query head head * group + g % group.
 struct Pair {
   int row, head;

@@ -2,7 +2,8 @@
 // Decomposition: keys are cut into tiles of kTile at fixed positions; a block takes one tile for kQueries
 // (row, head) pairs of one KV head and leaves (max, sum, weighted values) in scratch; a second kernel adds
 // the tiles in a fixed order. Within a tile a thread owns the score of one key with some of the queries,
-// then one column of the values; what comes next is on its way meanwhile. More than kMaxRows rows go through
+// then one column of the values; what comes next is on its way meanwhile. Long heads over the cache have a
+// form of their own for the tiles on NVIDIA, attention_narrow.hip. More than kMaxRows rows go through
 // attention_tiled.hip. Bytes: each visible key and value once for kQueries queries. Bound: memory at long
 // context, latency else.
 #include <initializer_list>
@@ -23,10 +24,10 @@ constexpr int kFewest = 8;          // queries of a block
 constexpr int kFew = 16;
 constexpr int kMany = 48;  // of one that reads long contexts once for them all
 constexpr int kManyKeys = 32 * kTile;
-constexpr int kTilesAhead = 4;  // tiles of a combining thread on the way
-constexpr int kJoined = 4;      // queries whose parts are added at a time
-constexpr int kSpan = 64;       // columns of a combining block
-constexpr int kSpanParts = kBlock / kSpan;
+constexpr int kTilesAhead = 4;               // tiles of a combining thread on the way
+constexpr int kJoined = 4;                   // queries whose parts are added at a time
+constexpr int kSpan = 64;                    // columns of a combining block
+constexpr int kRuns = kBlock / (kSpan / 4);  // of its tiles
 
 // How the threads of a block share the scores of a tile: kKeys keys (kKeyLanes apart) by kMine queries each;
 // kSlices of kDepth and kAhead values are on the way, as many as registers hold.
@@ -49,14 +50,6 @@ struct alignas(16) Shared {
   int64_t query[kQueries];  // offset in q, -1: none
   int row[kQueries], pair[kQueries];
 };
-
-// Values c .. c + 3 of a vector of d; past its end some value of it.
-__device__ Vec<float, 4> LoadQuartet(const float* from, int c, int d, bool aligned) {
-  if (aligned) return *reinterpret_cast<const Vec<float, 4>*>(from + (c < d ? c : 0));
-  const int last = d - 1;
-  return {{from[c < last ? c : last], from[c + 1 < last ? c + 1 : last], from[c + 2 < last ? c + 2 : last],
-           from[c + 3 < last ? c + 3 : last]}};
-}
 
 // A thread's part of kDepth values of the tile's keys and of the block's queries, on its way to shared
 // memory. A key past `end` is another one, whose score is not used.
@@ -390,74 +383,77 @@ __global__ void WARMLEG_BOUNDS(kBlock, 2) AttendEitherKernel(Queries a, CacheKey
   if (BlockY() % kJoint == 0) Attend<kWave>(a, of_head, BlockY() / kJoint, BlockX(), s[0].many);
 }
 
-// out = sum of the tiles that the row sees, under their common maximum: kSpanParts runs of every
-// kSpanParts-th tile, then the runs.
+// out = sum of the tiles that the row sees, under their common maximum: kRuns runs of every kRuns-th tile,
+// then the runs.
 template <int kWave, class KeysT>
-__global__ void __launch_bounds__(kBlock) CombineKernel(Queries a, KeysT keys) {
+__global__ void WARMLEG_BOUNDS(kBlock, 3) CombineKernel(Queries a, KeysT keys) {
   WARMLEG_WAVE_KERNEL(kWave);
   StartInOrder();
   WARMLEG_SHARED(float, partial, [kBlock / kWave]);
-  WARMLEG_SHARED(float, sums, [2][kSpanParts][kSpan]);
+  WARMLEG_SHARED(float, sums, [kRuns]);
+  WARMLEG_SHARED(Quartet, totals, [kRuns][kSpan / 4]);
   const int row = BlockX() / a.nq;
   const int64_t pairs = static_cast<int64_t>(a.rows) * a.nq;
   const int64_t at = BlockX();
   const int base = keys.Begin(0) / kTile;
   const int begin = keys.Begin(row) / kTile;
   const int end = DivUp(keys.End(row), kTile);
-  const int run = Thread() / kSpan;
-  const int column = BlockY() * kSpan + Thread() % kSpan;
-  const int c = column < a.d ? column : a.d - 1;
+  const int run = Thread() / (kSpan / 4);
+  const int quartet = Thread() % (kSpan / 4);
+  const int c = BlockY() * kSpan + quartet * 4;
   float of_tile[kTilesAhead];
   float of_sum[kTilesAhead];
-  float of_value[kTilesAhead];
+  Quartet of_values[kTilesAhead];
   const auto fetch = [&](int t) {
+    const int64_t first = (t - base) * pairs + at;
     WARMLEG_UNROLL
     for (int e = 0; e < kTilesAhead; ++e) {
-      const int tile = t + e * kSpanParts;
-      const int64_t i = (tile - base) * pairs + at;
-      of_tile[e] = tile < end ? a.max[i] : -Infinity();
-      of_sum[e] = tile < end ? a.sum[i] : 0;
-      of_value[e] = tile < end ? a.values[i * a.d + c] : 0;
+      const bool there = t + e * kRuns < end;
+      const int64_t i = first + e * kRuns * pairs;
+      of_tile[e] = there ? a.max[i] : -Infinity();
+      of_sum[e] = there ? a.sum[i] : 0;
+      of_values[e] = {};
+      if (there) of_values[e] = LoadQuartet(a.values + i * a.d, c, a.d, a.d % 4 == 0);
     }
   };
-  int t = begin + (run + kSpanParts - begin % kSpanParts) % kSpanParts;
+  int t = begin + (run + kRuns - begin % kRuns) % kRuns;
   fetch(t);
   float max = -Infinity();
   for (int i = begin + Thread(); i < end; i += kBlock) max = fmaxf(max, a.max[(i - base) * pairs + at]);
   max = BlockMax<kWave>(max, partial);
   float sum = 0;
-  float total = 0;
-  for (; t < end; t += kSpanParts * kTilesAhead, fetch(t)) {
+  Quartet total = {};
+  for (; t < end; t += kRuns * kTilesAhead, fetch(t)) {
     WARMLEG_UNROLL
     for (int e = 0; e < kTilesAhead; ++e) {
       const float shrink = of_tile[e] == -Infinity() ? 0 : expf(of_tile[e] - max);
       sum += shrink * of_sum[e];
-      total += shrink * of_value[e];
+      WARMLEG_UNROLL
+      for (int i = 0; i < 4; ++i) total.at[i] += shrink * of_values[e].at[i];
     }
   }
-  sums[0][run][Thread() % kSpan] = sum;
-  sums[1][run][Thread() % kSpan] = total;
+  if (quartet == 0) sums[run] = sum;
+  totals[run][quartet] = total;
   BlockSync();
-  if (run != 0 || column >= a.d) return;
-  for (int i = 1; i < kSpanParts; ++i) {
-    sum += sums[0][i][Thread()];
-    total += sums[1][i][Thread()];
+  const int column = BlockY() * kSpan + Thread();
+  if (Thread() >= kSpan || column >= a.d) return;
+  float of_all = 0;
+  float value = 0;
+  for (int i = 0; i < kRuns; ++i) {
+    of_all += sums[i];
+    value += totals[i][Thread() / 4].at[Thread() % 4];
   }
-  a.out[at * a.d + column] = total / sum;
+  a.out[at * a.d + column] = value / of_all;
 }
 
+// The tiles' partials, in the form for any vendor.
 template <class KeysT>
-void Dispatch(Queue& queue, Queries a, const KeysT& keys, int max_tiles, const char* purpose) {
-  const int64_t pairs = static_cast<int64_t>(a.rows) * a.nq;
-  a.values = Scratch<float>(queue, purpose, static_cast<size_t>(max_tiles * pairs * (a.d + 2)));
-  a.max = a.values + max_tiles * pairs * a.d;
-  a.sum = a.max + max_tiles * pairs;
+void AttendTiles(Queue& queue, const Queries& a, const KeysT& keys, int max_tiles) {
   const int of_head = a.rows * a.group;
-  const int heads = a.nq / a.group;
   WithWave(queue, [&](auto wave) {
     const auto run = [&](auto* kernel, int queries) {
-      const int chunks = DivUp(of_head, queries);
-      launch_early(kernel, Blocks(max_tiles, chunks, heads), kBlock, 0, queue, a, keys);
+      launch_early(kernel, Blocks(max_tiles, DivUp(of_head, queries), a.nq / a.group), kBlock, 0, queue, a,
+                   keys);
     };
     constexpr bool kCache = std::is_same_v<KeysT, CacheKeys>;
     const bool four_parts = a.d > kBlock / 2 && a.d <= kBlock;
@@ -468,6 +464,19 @@ void Dispatch(Queue& queue, Queries a, const KeysT& keys, int max_tiles, const c
     } else {
       run(AttendKernel<wave(), kFew, KeysT>, kFew);
     }
+  });
+}
+
+template <class KeysT>
+void Dispatch(Queue& queue, Queries a, const KeysT& keys, int max_tiles, const char* purpose) {
+  const int64_t pairs = static_cast<int64_t>(a.rows) * a.nq;
+  a.values = Scratch<float>(queue, purpose, static_cast<size_t>(max_tiles * pairs * (a.d + 2)));
+  a.max = a.values + max_tiles * pairs * a.d;
+  a.sum = a.max + max_tiles * pairs;
+  bool attended = false;
+  if constexpr (std::is_same_v<KeysT, CacheKeys>) attended = AttendNarrow(queue, a, keys, max_tiles);
+  if (!attended) AttendTiles(queue, a, keys, max_tiles);
+  WithWave(queue, [&](auto wave) {
     launch_early(CombineKernel<wave(), KeysT>, Blocks(pairs, DivUp(a.d, kSpan)), kBlock, 0, queue, a, keys);
   });
 }

@@ -88,7 +88,9 @@ TEST_F(RowInvariance, Norms) {
 // The second starts below a long context, from which on more rows are read together, and ends in one.
 TEST_F(RowInvariance, Attention) {
   for (const auto& [d, capacity, group, start] :
-       {std::tuple<int64_t, int64_t, int64_t, int32_t>{40, 140, 2, 90}, {136, 2100, 6, 2040}}) {
+       {std::tuple<int64_t, int64_t, int64_t, int32_t>{40, 140, 2, 90},
+        {256, 140, 6, 90},
+        {136, 2100, 6, 2040}}) {
     const vt::Tensor q = t_.Strided({rows_, 2 * group, d});
     const vt::Tensor k = t_.Random(kF32, {capacity, 2, d});
     const vt::Tensor v = t_.Random(kF32, {capacity, 2, d});
