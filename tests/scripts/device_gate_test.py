@@ -123,7 +123,7 @@ class DeviceGate(unittest.TestCase):
         self.assertIn("is missing", done.stdout)
 
     def test_the_program_of_the_devices_vendor_is_run(self):
-        self.put("tests/test_rocm_backend", "#!/bin/sh\nexit 9\n")
+        self.put("tests/test_rocm_backend", "#!/bin/sh\nexit 9\n")  # the simulated device's
         self.put("tests/test_rocm_backend_amd", PROGRAM)
         self.put("tests/test_rocm_backend_nvidia", "#!/bin/sh\nexit 9\n")
         done = self.gate("--only", "test_rocm_backend")
