@@ -15,6 +15,10 @@ struct Queries {
   float *max, *sum, *values;
 };
 
+inline constexpr int kTileKeys = 64;  // of a tile whose partials are kept
+// Up to which a block takes few pairs, so that there are enough blocks; of more tiles each is read once.
+inline constexpr int kFewTiles = 32;
+
 #if defined(WARMLEG_KERNELS)
 
 // More than kMaxRows rows over the cache.

@@ -17,13 +17,12 @@ namespace vt::hip::WARMLEG_VENDOR {
 namespace {
 
 constexpr int kBlock = 256;
-constexpr int kTile = 64;           // keys
+constexpr int kTile = kTileKeys;
 constexpr int kDepth = 64;          // of a key, staged at a time
 constexpr int kPitch = kDepth + 4;  // 16-byte aligned, no two lanes of a load on one bank
 constexpr int kFewest = 8;          // queries of a block
 constexpr int kFew = 16;
-constexpr int kMany = 48;  // of one that reads long contexts once for them all
-constexpr int kManyKeys = 32 * kTile;
+constexpr int kMany = 48;                    // of one that reads long contexts once for them all
 constexpr int kTilesAhead = 4;               // tiles of a combining thread on the way
 constexpr int kJoined = 4;                   // queries whose parts are added at a time
 constexpr int kSpan = 64;                    // columns of a combining block
@@ -378,7 +377,8 @@ __global__ void WARMLEG_BOUNDS(kBlock, 2) AttendEitherKernel(Queries a, CacheKey
   StartInOrder();
   WARMLEG_SHARED(EitherShared, s, [1]);
   const CacheKeys of_head = keys.Head(BlockZ());
-  if (keys.End(a.rows - 1) < kManyKeys) return Attend<kWave>(a, of_head, BlockY(), BlockX(), s[0].few);
+  if (keys.End(a.rows - 1) <= kFewTiles * kTile)
+    return Attend<kWave>(a, of_head, BlockY(), BlockX(), s[0].few);
   constexpr int kJoint = kMany / kFew;
   if (BlockY() % kJoint == 0) Attend<kWave>(a, of_head, BlockY() / kJoint, BlockX(), s[0].many);
 }

@@ -1,25 +1,26 @@
-// Attention of up to kMaxRows rows over the cache on matrix instructions (NVIDIA): a tile of kTile keys for
-// kQueries (row, head) pairs of one KV head leaves (max, sum, weighted values) in scratch, as in
-// attention.hip, whose second kernel adds the tiles.
-// Decomposition: for the scores a wave owns kKeys keys and kSlice of the depth; keys go from memory into the
-// operand registers, queries stand in shared memory, where the slices' sums then take their place. For the
-// values a wave owns kColumns columns, again straight from memory, and the weights stand in shared memory.
-// What comes next is on its way meanwhile. An operand is the sum of two tf32 values, within 2^-21 of the
-// float32 one; the product of the lower two is left out. The matrix unit cuts what it adds, so that no sum
-// in it is longer than 64. A pair's bits do not depend on the pairs beside it. Bytes: each visible key and
-// value once for kQueries pairs. Bound: memory for a few rows, instructions for many at long context.
+// Attention of up to kMaxRows rows over the cache on matrix instructions (NVIDIA, and sim for the tests): a
+// tile of kTile keys for kQueries (row, head) pairs of one KV head leaves (max, sum, weighted values) in
+// scratch, as in attention.hip, whose second kernel adds the tiles. Decomposition: for the scores a wave owns
+// kKeys keys and kSlice of the depth; keys go from memory into the operand registers, queries stand in shared
+// memory, where the slices' sums then take their place. For the values a wave owns kColumns columns, again
+// straight from memory, and the weights stand in shared memory. What comes next is on its way meanwhile. An
+// operand is the sum of two tf32 values, within 2^-21 of the float32 one; the product of the lower two is
+// left out. The matrix unit cuts what it adds, so that no sum in it is longer than 64. A pair's bits do not
+// depend on the pairs beside it. Bytes: each visible key and value once for kQueries pairs. Bound: latency
+// for a few rows, instructions for many.
 #include "backend/hip/attention.h"
+#include "backend/hip/tile.h"
 
 namespace vt::hip::WARMLEG_VENDOR {
 
-#if defined(WARMLEG_VENDOR_NVIDIA)
+#if defined(WARMLEG_TILE_TF32)
 
 namespace {
 
 constexpr int kWaveSize = 32;
 constexpr int kWaves = 8;
 constexpr int kBlock = kWaves * kWaveSize;
-constexpr int kTile = 64;     // keys
+constexpr int kTile = kTileKeys;
 constexpr int kDim = 256;     // the longest head
 constexpr int kSpan = 16;     // of depth or keys, two steps of the matrix unit
 constexpr int kOperands = 2;  // of 16 rows each, that a wave holds
@@ -29,7 +30,6 @@ constexpr int kSlice = kDim / kSlices;
 constexpr int kColumns = kDim / kWaves;
 constexpr int kQueryPitch = kDim + 16;  // two rows' quartets meet all banks
 constexpr int kScorePitch = kTile + 16;
-constexpr int kFewTiles = 32;  // up to which few pairs a block, so that there are enough blocks
 
 // For kN times eight pairs, the columns of one matrix operand.
 template <int kN>
@@ -66,26 +66,17 @@ struct Parts {
 using Rows = Parts<4>;     // 16 rows: value i of row lane / 4 + i % 2 * 8 and of k lane % 4 + i / 2 * 4
 using Columns = Parts<2>;  // 8 columns: value i of column lane / 4 and of k lane % 4 + i * 4
 
-// sum += rows x columns; value i of row lane / 4 + i / 2 * 8 and of column lane % 4 * 2 + i % 2 (PTX ISA,
-// mma.m16n8k8).
-__device__ inline void Multiply(const uint32_t (&a)[4], const uint32_t (&b)[2], float (&sum)[4]) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
 // A wave's sums with eight columns. Its operands take turns, since a sum waits for what was added last.
 using Sums = float[kOperands][4];
 __device__ inline void AddSpan(const Rows (&rows)[kOperands], const Columns& columns, Sums& sum) {
   WARMLEG_UNROLL
   for (int step = 0; step < 2; ++step) {
     WARMLEG_UNROLL
-    for (int t = 0; t < kOperands; ++t) Multiply(rows[t].high[step], columns.low[step], sum[t]);
+    for (int t = 0; t < kOperands; ++t) MultiplyTf32(rows[t].high[step], columns.low[step], sum[t]);
     WARMLEG_UNROLL
-    for (int t = 0; t < kOperands; ++t) Multiply(rows[t].low[step], columns.high[step], sum[t]);
+    for (int t = 0; t < kOperands; ++t) MultiplyTf32(rows[t].low[step], columns.high[step], sum[t]);
     WARMLEG_UNROLL
-    for (int t = 0; t < kOperands; ++t) Multiply(rows[t].high[step], columns.high[step], sum[t]);
+    for (int t = 0; t < kOperands; ++t) MultiplyTf32(rows[t].high[step], columns.high[step], sum[t]);
   }
 }
 
@@ -157,7 +148,7 @@ __device__ void Scores(const Queries& a, const CacheKeys& keys, int j0, int end,
   StageQueries<kWhole>(a, s);
   BlockSync();
   Sums sum[kN] = {};
-#pragma unroll 1
+  WARMLEG_NO_UNROLL
   for (int span0 = 0; span0 < kSlice / kSpan; span0 += kAhead) {
     WARMLEG_UNROLL
     for (int u = 0; u < kAhead; ++u) {
@@ -260,7 +251,7 @@ __device__ void AddValues(const Queries& a, const CacheKeys& keys, int tile, int
                           Values& next, const Shared<kN>& s) {
   const int lane = LaneId<kWaveSize>();
   Sums sum[kN] = {};
-#pragma unroll 1
+  WARMLEG_NO_UNROLL
   for (int first = 0; first < kTile && j0 + first < end; first += kSpan) {
     Rows rows[kOperands];
     WARMLEG_UNROLL
@@ -359,8 +350,15 @@ void Run(Queue& queue, const Queries& a, const CacheKeys& keys, int max_tiles) {
 
 bool AttendNarrow(Queue& queue, const Queries& queries, const CacheKeys& keys, int max_tiles) {
   if (queries.d > kDim || queries.d <= kDim / 2) return false;
-  queries.rows* queries.group <= 8 ? Run<1, 1>(queue, queries, keys, max_tiles)
-                                   : Run<2, 6>(queue, queries, keys, max_tiles);
+  if (WaveSize(queue) != kWaveSize) return false;
+  const int pairs = queries.rows * queries.group;
+  if (pairs <= 8) {
+    Run<1, 1>(queue, queries, keys, max_tiles);
+  } else if (pairs <= 16) {
+    Run<2, 2>(queue, queries, keys, max_tiles);
+  } else {
+    Run<2, 6>(queue, queries, keys, max_tiles);
+  }
   return true;
 }
 

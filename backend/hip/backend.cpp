@@ -36,7 +36,7 @@ hipStream_t StreamOf(Queue& queue) {
 
 int ComputeUnits(const Queue& queue) { return static_cast<const RocmQueue&>(queue).rocm().compute_units(); }
 size_t SharedToSpread(const Queue& queue, int64_t blocks) {
-  // one more would not fit
+  // One more does not fit, since each takes a little more than it asks for (1 KB on NVIDIA).
   const int64_t share = DivUp(blocks, int64_t{ComputeUnits(queue)});
   return SharedOfUnit(queue.backend().device().index) / static_cast<size_t>(share + 1);
 }

@@ -9,8 +9,10 @@
 
 #if defined(WARMLEG_VENDOR_SIM)
 #define WARMLEG_UNROLL
+#define WARMLEG_NO_UNROLL
 #else
 #define WARMLEG_UNROLL _Pragma("unroll")
+#define WARMLEG_NO_UNROLL _Pragma("unroll 1")
 #endif
 
 // The bounds of a kernel, with how many of its blocks shall fit on a multiprocessor of NVIDIA; 0: nvcc

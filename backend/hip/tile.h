@@ -8,7 +8,8 @@
 // NVIDIA: mma.sync m16n8k16 (PTX ISA). gfx11: WMMA, both halves of the wave hold the same rows; gfx12: WMMA,
 // each half its own k; gfx9: MFMA 16x16x16 (AMD matrix instruction calculator). The order of k inside a tile
 // is free as long as both operands agree, so that each lane takes neighbouring values. Elsewhere, and with
-// WARMLEG_TILE_FMA, plain multiply-adds.
+// WARMLEG_TILE_FMA, plain multiply-adds. Beside it, for NVIDIA alone, the halves of such a tile and
+// MultiplyTf32.
 #pragma once
 
 #include "backend/hip/common.h"
@@ -101,6 +102,19 @@ __device__ inline void AddHalf(float* acc, const Octet& w0, const Octet& w1, con
   };
   step(w0.at.x, w1.at.x, w0.at.y, w1.at.y, x.at.x, x.at.y);
   step(w0.at.z, w1.at.z, w0.at.w, w1.at.w, x.at.z, x.at.w);
+}
+
+#define WARMLEG_TILE_TF32
+
+// sum += 16 rows x 8 columns of 8 values, tf32. Value i of a lane: of `a` row lane / 4 + i % 2 * 8 and k lane
+// % 4
+// + i / 2 * 4, of `b` column lane / 4 and k lane % 4 + i * 4, of the sum row lane / 4 + i / 2 * 8 and column
+// lane % 4 * 2 + i % 2 (PTX ISA, mma.m16n8k8).
+__device__ inline void MultiplyTf32(const uint32_t (&a)[4], const uint32_t (&b)[2], float (&sum)[4]) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
 template <int kWave>
@@ -213,6 +227,36 @@ struct Tile {
   __device__ static int Output(int lane, int i) { return (i * kWave + lane) / kTileRows; }
   __device__ static int Row(int lane, int) { return lane % kTileRows; }
 };
+
+#if defined(WARMLEG_VENDOR_SIM)
+#define WARMLEG_TILE_TF32
+
+// As on NVIDIA, so that its kernels are tested without one. Of the operands the upper 19 bits count.
+inline void MultiplyTf32(const uint32_t (&a)[4], const uint32_t (&b)[2], float (&sum)[4]) {
+  constexpr int kLanes = 32;
+  uint32_t of_a[4][kLanes], of_b[2][kLanes];
+  const auto exchange = [](uint32_t first, uint32_t second, uint32_t(&to)[kLanes],
+                           uint32_t(&to_second)[kLanes]) {
+    const uint64_t* all = WaveExchange(kLanes, first | uint64_t{second} << 32);
+    for (int lane = 0; lane < kLanes; ++lane) {
+      to[lane] = static_cast<uint32_t>(all[lane]);
+      to_second[lane] = static_cast<uint32_t>(all[lane] >> 32);
+    }
+  };
+  exchange(a[0], a[1], of_a[0], of_a[1]);
+  exchange(a[2], a[3], of_a[2], of_a[3]);
+  exchange(b[0], b[1], of_b[0], of_b[1]);
+  const auto value = [](uint32_t bits) { return __builtin_bit_cast(float, bits & 0xffffe000U); };
+  const int lane = LaneId<kLanes>();
+  for (int i = 0; i < 4; ++i) {
+    const int column = lane % 4 * 2 + i % 2;
+    for (int k = 0; k < 8; ++k) {
+      const float x = value(of_a[k / 4 * 2 + i / 2][lane / 4 * 4 + k % 4]);
+      sum[i] = fmaf(x, value(of_b[k / 4][column * 4 + k % 4]), sum[i]);
+    }
+  }
+}
+#endif
 
 #endif
 #endif  // WARMLEG_KERNELS

@@ -81,7 +81,7 @@ inline double ClockHz([[maybe_unused]] int index) {
 #endif
   return 100e6;
 }
-inline size_t SharedOfUnit(int) { return 0; }
+inline size_t SharedOfUnit(int) { return 0; }  // kernels do not start early
 inline std::string ErrorDetail() { return {}; }
 
 template <class... P>

@@ -160,7 +160,7 @@ inline Releases RuntimeReleases() {
 }
 inline double ClockHz(int) { return 1e9; }  // %globaltimer counts ns
 inline std::string ErrorDetail() { return {}; }
-// Shared memory of a multiprocessor, which its blocks divide; 0: kernels do not start early.
+// Shared memory of a multiprocessor, which its blocks divide; 0: not known.
 inline size_t SharedOfUnit(int index) {
   int bytes = 0;
   const cudaError_t error =

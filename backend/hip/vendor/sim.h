@@ -52,7 +52,7 @@ struct Releases {
 };
 inline Releases RuntimeReleases() { return {"simulated", "simulated", "simulated"}; }
 inline double ClockHz(int) { return 1e9; }
-inline size_t SharedOfUnit(int) { return 0; }
+inline size_t SharedOfUnit(int) { return 0; }  // kernels do not start early
 // What a kernel did wrong, when the runtime knows.
 inline std::string ErrorDetail() { return LastFault(); }
 

@@ -24,6 +24,26 @@ TEST_F(AttentionOps, CausalOverTheCache) {
   }
 }
 
+// Long contexts: a block has more pairs, and a combining thread more tiles than it has on the way.
+TEST_F(AttentionOps, ManyKeys) {
+  struct Shape {
+    int64_t d, group, capacity;
+    int32_t start;
+  };
+  for (const Shape& s : {Shape{256, 6, 2200, 2150}, Shape{8, 2, 4400, 4350}}) {
+    for (const int64_t rows : {1, 3, 8}) {
+      const vt::AttentionArgs args = {.q = t_.Random(kF32, {rows, s.group, s.d}, -1, 1),
+                                      .k = t_.Random(kF32, {s.capacity, 1, s.d}, -1, 1),
+                                      .v = t_.Random(kF32, {s.capacity, 1, s.d}),
+                                      .positions = Ascending(s.start, rows),
+                                      .out = t_.Empty(kF32, {rows, s.group, s.d}),
+                                      .scale = 0.25F};
+      Run(args);
+      EXPECT_TRUE(Near(args.out, reference::Attention(args), 1e-5)) << s.d << " " << rows;
+    }
+  }
+}
+
 TEST_F(AttentionOps, LargeScoresDoNotOverflow) {
   for (const int64_t d : {16, 256}) {
     const float most = d == 16 ? 60 : 15;

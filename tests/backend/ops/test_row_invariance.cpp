@@ -85,21 +85,24 @@ TEST_F(RowInvariance, Norms) {
   });
 }
 
-// The second starts below a long context, from which on more rows are read together, and ends in one.
+// The last starts below a long context, from which on more rows are read together, and ends in one.
 TEST_F(RowInvariance, Attention) {
-  for (const auto& [d, capacity, group, start] :
-       {std::tuple<int64_t, int64_t, int64_t, int32_t>{40, 140, 2, 90},
-        {256, 140, 6, 90},
-        {136, 2100, 6, 2040}}) {
-    const vt::Tensor q = t_.Strided({rows_, 2 * group, d});
-    const vt::Tensor k = t_.Random(kF32, {capacity, 2, d});
-    const vt::Tensor v = t_.Random(kF32, {capacity, 2, d});
-    Check([&, d = d, group = group, start = start](int64_t first, int64_t n) {
+  struct Shape {
+    int64_t d, capacity, kv, group;
+    int32_t start;
+    int64_t gap;
+  };
+  for (const Shape& s :
+       {Shape{40, 140, 2, 2, 90, 3}, Shape{136, 140, 2, 6, 90, 3}, Shape{256, 2100, 1, 3, 2040, 4}}) {
+    const vt::Tensor q = t_.Strided({rows_, s.kv * s.group, s.d}, s.gap);
+    const vt::Tensor k = t_.Random(kF32, {s.capacity, s.kv, s.d});
+    const vt::Tensor v = t_.Random(kF32, {s.capacity, s.kv, s.d});
+    Check([&](int64_t first, int64_t n) {
       const vt::AttentionArgs args = {.q = q.Rows(first, n),
                                       .k = k,
                                       .v = v,
-                                      .positions = Ascending(static_cast<int32_t>(first) + start, n),
-                                      .out = t_.Empty(kF32, {n, 2 * group, d}),
+                                      .positions = Ascending(static_cast<int32_t>(first) + s.start, n),
+                                      .out = t_.Empty(kF32, {n, s.kv * s.group, s.d}),
                                       .scale = 0.2F};
       Run(args);
       return args.out;
